@@ -131,9 +131,6 @@ func (b *Block) Validate(nodes int) error {
 		}
 	}
 	want, t := b.Matrix.Transpose(), &b.Transposed
-	if err := t.validatePart("transpose"); err != nil {
-		return err
-	}
 	if t.Rows != want.Rows || t.Cols != want.Cols || !slices.Equal(t.Ptr, want.Ptr) || !slices.Equal(t.Idx, want.Idx) || !slices.Equal(t.Val, want.Val) {
 		return fmt.Errorf("graph: block's transpose differs from the matrix: %w", ErrInvalid)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // ErrInvalid is wrapped by the errors of this package: by the errors of Validate
@@ -87,37 +88,43 @@ func (m *CSR) Bytes() int64 {
 // offsets that do not start at 0 or decrease, lengths that disagree, a column
 // outside [0, Cols), a value that is not finite. Cost: O(Rows + NNZ).
 func (m *CSR) Validate() error {
-	if err := m.validateRows(); err != nil || m.entriesFit() {
+	if err := m.validateRows(); err != nil {
 		return err
 	}
-	for i := range m.Rows {
-		if err := m.validateEntries(i); err != nil {
-			return err
+	return m.validateEntries(0, m.NNZ())
+}
+
+// validateEntries is Validate of the columns and the values of the entries first to last−1.
+func (m *CSR) validateEntries(first, last int64) error {
+	columns := uint32(m.Cols)
+	for k, j := range m.Idx[first:last] {
+		if uint32(j) >= columns {
+			return fmt.Errorf("graph: CSR %s: column %d outside [0, %d): %w", m.place(first, k), j, m.Cols, ErrInvalid)
+		}
+	}
+	if m.Val == nil {
+		return nil
+	}
+	for k, v := range m.Val[first:last] {
+		if !finite(v) {
+			return fmt.Errorf("graph: CSR %s: value %v is not finite: %w", m.place(first, k), v, ErrInvalid)
 		}
 	}
 	return nil
 }
 
-// validateEntries is Validate of the columns and the values of row i.
-func (m *CSR) validateEntries(i int) error {
-	for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
-		if j := m.Idx[k]; j < 0 || int(j) >= m.Cols {
-			return fmt.Errorf("graph: CSR row %d, entry %d: column %d outside [0, %d): %w", i, k, j, m.Cols, ErrInvalid)
-		}
-		if m.Val != nil && !finite(m.Val[k]) {
-			return fmt.Errorf("graph: CSR row %d, entry %d: value %v is not finite: %w", i, k, m.Val[k], ErrInvalid)
-		}
-	}
-	return nil
+// place names entry first+k.
+func (m *CSR) place(first int64, k int) string {
+	entry := first + int64(k)
+	row, _ := slices.BinarySearch(m.Ptr, entry+1)
+	return fmt.Sprintf("row %d, entry %d", row-1, entry)
 }
 
 // validateRows is Validate without the columns and the values.
 func (m *CSR) validateRows() error {
 	switch {
-	case m.Rows < 0 || m.Cols < 0:
-		return fmt.Errorf("graph: CSR %d×%d: negative size: %w", m.Rows, m.Cols, ErrInvalid)
-	case m.Cols > math.MaxInt32 || m.Rows > math.MaxInt32:
-		return fmt.Errorf("graph: CSR %d×%d: more than %d rows or columns: %w", m.Rows, m.Cols, math.MaxInt32, ErrInvalid)
+	case min(m.Rows, m.Cols) < 0 || max(m.Rows, m.Cols) > math.MaxInt32:
+		return fmt.Errorf("graph: CSR %d×%d: want 0 to %d rows and columns: %w", m.Rows, m.Cols, math.MaxInt32, ErrInvalid)
 	case len(m.Ptr) != m.Rows+1:
 		return fmt.Errorf("graph: CSR of %d rows has %d row offsets, want %d: %w", m.Rows, len(m.Ptr), m.Rows+1, ErrInvalid)
 	case m.Ptr[0] != 0:
@@ -134,19 +141,6 @@ func (m *CSR) validateRows() error {
 		return fmt.Errorf("graph: CSR's last row offset is %d, but it stores %d entries: %w", m.Ptr[m.Rows], len(m.Idx), ErrInvalid)
 	}
 	return nil
-}
-
-// entriesFit reports whether all columns are in [0, Cols) and all values are finite.
-// It has no branch per entry.
-func (m *CSR) entriesFit() bool {
-	last, wrong := uint32(m.Cols)-1, uint32(0) // the top bit of wrong counts
-	for _, j := range m.Idx {
-		wrong |= uint32(j) | (last - uint32(j)) // set below 0 and above last
-	}
-	for _, v := range m.Val {
-		wrong |= math.Float32bits(v)&0x7f800000 + 0x00800000 // set if v is infinite or NaN
-	}
-	return wrong>>31 == 0
 }
 
 func finite(v float32) bool {

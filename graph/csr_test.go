@@ -93,8 +93,8 @@ func TestValidate(t *testing.T) {
 		spoil      func(m *CSR)
 		adjacency  bool // valid for Validate, invalid for ValidateAdjacency
 	}{
-		{"negative size", "negative size", func(m *CSR) { m.Rows = -1 }, false},
-		{"too many columns", "more than", func(m *CSR) { m.Cols = math.MaxInt32; m.Cols++ }, false},
+		{"negative size", "want 0 to", func(m *CSR) { m.Rows = -1 }, false},
+		{"too many columns", "want 0 to", func(m *CSR) { m.Cols = math.MaxInt32; m.Cols++ }, false},
 		{"offsets missing", "3 row offsets, want 4", func(m *CSR) { m.Ptr = m.Ptr[:3] }, false},
 		{"no offsets", "0 row offsets", func(m *CSR) { m.Ptr = nil }, false},
 		{"first offset", "row offset 0 is 1", func(m *CSR) { m.Ptr[0] = 1 }, false},
@@ -109,8 +109,8 @@ func TestValidate(t *testing.T) {
 		{"not increasing", "column 0 follows 2", func(m *CSR) { m.Idx[1], m.Idx[2] = 2, 0 }, true},
 		{"repeated", "column 0 follows 0", func(m *CSR) { m.Idx[2] = 0 }, true},
 		{"self-loop", "row 0 holds a self-loop", func(m *CSR) { m.Idx[0] = 0 }, true},
-		{"one direction only", "holds (0, 2) but not (2, 0)", func(m *CSR) { m.Idx[0] = 2 }, true},
-		{"values differ", "want equal", func(m *CSR) { m.Val[0] = 3 }, true},
+		{"one direction only", "holds (0, 2) but no equal (2, 0)", func(m *CSR) { m.Idx[0] = 2 }, true},
+		{"values differ", "holds (0, 1) but no equal (1, 0)", func(m *CSR) { m.Val[0] = 3 }, true},
 		{"value not positive", "want positive and finite", func(m *CSR) { m.Val[0], m.Val[1] = -1, -1 }, true},
 	} {
 		m := valid()

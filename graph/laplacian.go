@@ -53,7 +53,8 @@ func NewLaplacian(adjacency *CSR) *Laplacian {
 // a node and its neighbours. Requirements and cost are as for NewLaplacian.
 func NewRowLaplacian(adjacency *CSR) *Laplacian {
 	p := &Laplacian{Adjacency: adjacency}
-	p.RowScale, p.ColScale = make([]float32, p.Nodes()), slices.Repeat([]float32{1}, p.Nodes())
+	p.RowScale = make([]float32, p.Nodes())
+	p.ColScale = slices.Repeat([]float32{1}, p.Nodes())
 	for i := range p.RowScale {
 		p.RowScale[i] = float32(1 / selfLoopedDegree(adjacency, i))
 	}
@@ -158,7 +159,11 @@ func (p *Laplacian) eachOwn(ctx context.Context, values []float32, f func(i int)
 func (p *Laplacian) ColumnNorms2() []float64 {
 	norms := make([]float64, p.Nodes())
 	if p.Directed {
-		p.addColumnNorms2(norms)
+		for i := range norms {
+			for j, entry := range p.Row(i) {
+				norms[j] += square(entry)
+			}
+		}
 		return norms
 	}
 	values := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(norms))), 2*len(norms))
@@ -174,21 +179,6 @@ func (p *Laplacian) ColumnNorms2() []float64 {
 		return []float64{}
 	}
 	return norms
-}
-
-// addColumnNorms2 is ColumnNorms2 of a matrix that is not symmetric, on one core.
-func (p *Laplacian) addColumnNorms2(norms []float64) {
-	for i, scale := range p.RowScale {
-		r := square(scale)
-		norms[i] += r
-		values := p.Adjacency.RowValues(i)
-		for k, j := range p.Adjacency.Row(i) {
-			norms[j] += r * square(Weight(values, k))
-		}
-	}
-	for j, scale := range p.ColScale {
-		norms[j] *= square(scale)
-	}
 }
 
 // Dense returns P as a row-major nodes×nodes matrix, for tests and studies on

@@ -16,12 +16,8 @@ import (
 func TestMissingArguments(t *testing.T) {
 	data := small(t)
 	var none context.Context
-	var noTable *study.NormsTable
 	run := func(_ any, err error) error { return err }
 	for name, err := range map[string]error{
-		"no table":                  run(Tabulate("", nil)),
-		"a nil table":               run(Tabulate("", noTable)),
-		"a table of short records":  run(Tabulate("", shortTable{})),
 		"interruptible nothing":     run(Interruptible(context.Background(), nil)),
 		"interruptible without end": run(Interruptible(none, func(context.Context) error { return nil })),
 		"a run without data":        NewRun(nil, nil, train.Options{}).Fit(context.Background()),
@@ -36,14 +32,6 @@ func TestMissingArguments(t *testing.T) {
 		t.Error("a run without data does not show itself")
 	}
 }
-
-// shortTable has a record without all fields.
-type shortTable struct{}
-
-func (shortTable) List() study.List {
-	return study.List{Header: []string{"a", "b"}, Records: [][]string{{"1"}}}
-}
-func (shortTable) Figure() *figure.Figure { return nil }
 
 // TestHostileNames checks that names are escaped in pictures and tables.
 func TestHostileNames(t *testing.T) {
@@ -63,8 +51,8 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestNotFinite checks that a number that is not finite is an empty field, and that
-// its column still counts as numeric.
+// TestNotFinite checks that a number that is not finite is an empty field, and that a
+// column with an empty cell still counts as numeric.
 func TestNotFinite(t *testing.T) {
 	table := &study.ErrorTable{Rows: []study.ErrorRow{{Method: "ladies", Mean: math.NaN()}, {Method: "fastgcn", Mean: 0.5}}}
 	for _, record := range table.List().Records {
@@ -72,10 +60,7 @@ func TestNotFinite(t *testing.T) {
 			t.Error(text)
 		}
 	}
-	s, err := Tabulate("", table, "mean")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := NewSheet("", "mean").Add(nil).Add(0.5)
 	if s.rows[0][0] != "" || s.rows[1][0] != "0.5" || !strings.Contains(s.HTML(), `<td style="text-align:right">0.5</td>`) {
 		t.Errorf("%s", s.HTML())
 	}

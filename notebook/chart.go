@@ -67,7 +67,9 @@ func Curves(title, metric string, r *train.Result) *Chart {
 		r = new(train.Result)
 	}
 	line := func(value func(train.Evaluation) float64) []figure.Series {
-		return figure.Curves(r.Evaluations, func(e train.Evaluation) (string, float64, float64, float64) { return "", float64(e.Batch), value(e), 0 })
+		return figure.Curves(r.Evaluations, func(e train.Evaluation) (string, float64, float64, float64) {
+			return "", float64(e.Batch), value(e), 0
+		})
 	}
 	return Draw(&figure.Figure{Title: title, Panels: []figure.Panel{
 		{X: "batch", Y: "training loss", Lines: line(func(e train.Evaluation) float64 { return e.Loss })},
@@ -133,8 +135,9 @@ func (c *Comparison) Chart() *Chart {
 		for _, r := range c.runs[name] {
 			runs = append(runs, r.Evaluations)
 		}
-		at := func(e train.Evaluation) (int, float64, float64) { return e.Batch, float64(e.Batch), e.Valid }
-		mean := study.MeanCurve(name, runs, at, func(s study.Spread) float64 { return s.SEM })
+		batch := func(e train.Evaluation) float64 { return float64(e.Batch) }
+		valid := func(e train.Evaluation) float64 { return e.Valid }
+		mean := study.MeanCurve(name, runs, batch, valid, func(s study.Spread) float64 { return s.SEM })
 		panel.Lines = append(panel.Lines, mean)
 	}
 	return Draw(&figure.Figure{Title: c.Title, Panels: []figure.Panel{panel}})

@@ -125,30 +125,6 @@ func TestSheet(t *testing.T) {
 	}
 }
 
-// fakeTable is a study.Table.
-type fakeTable struct{}
-
-func (fakeTable) List() study.List {
-	return study.List{Header: []string{"method", "error"}, Records: [][]string{{"ladies", "0.123456789"}, {"labor", "2"}}}
-}
-func (fakeTable) Figure() *figure.Figure { return nil }
-
-func TestTabulate(t *testing.T) {
-	s, err := Tabulate("", fakeTable{}, "error", "method")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := []string{s.rows[0][0], s.rows[0][1], s.rows[1][0]}; !reflect.DeepEqual(got, []string{"0.1235", "ladies", "2"}) {
-		t.Errorf("cells %q", got)
-	}
-	if all, err := Tabulate("", fakeTable{}); err != nil || len(all.Header) != 2 {
-		t.Errorf("all columns: %v, %v", all, err)
-	}
-	if _, err := Tabulate("", fakeTable{}, "time"); err == nil || !strings.Contains(err.Error(), "method, error") {
-		t.Errorf("unknown column: %v", err)
-	}
-}
-
 func TestComparison(t *testing.T) {
 	run := func(test float64, valid ...float64) *train.Result {
 		h := &train.Result{Batches: 10 * len(valid), Test: test, TrainMS: 1.26}

@@ -188,7 +188,12 @@ type screen struct {
 }
 
 func (r *Run) screen() *screen {
-	s := &screen{run: r, live: r.Live, line: cmp.Or(r.Progress, &Progress{}), drawn: time.Now()}
+	s := &screen{
+		run:   r,
+		live:  r.Live,
+		line:  cmp.Or(r.Progress, &Progress{}),
+		drawn: time.Now(),
+	}
 	if r.result != nil {
 		s.evaluations = slices.Clone(r.result.Evaluations)
 	}
@@ -246,12 +251,7 @@ func progressText(p train.Progress) string {
 	if p.MaxBatches > 0 {
 		text += fmt.Sprintf(" of %d", p.MaxBatches)
 	}
-	if !math.IsNaN(p.Loss) {
-		text += fmt.Sprintf(", loss %s", study.Text(p.Loss))
-	}
-	if !math.IsNaN(p.Valid) {
-		text += fmt.Sprintf(", validation %s (best %s)", study.Text(p.Valid), study.Text(p.Best))
-	}
+	text += fmt.Sprintf(", loss %s, validation %s (best %s)", study.Text(p.Loss), study.Text(p.Valid), study.Text(p.Best))
 	if p.Left > 0 {
 		text += fmt.Sprintf(", %v left", p.Left.Round(time.Second))
 	}

@@ -3,16 +3,12 @@ package notebook
 import (
 	"bytes"
 	_ "embed"
-	"errors"
 	"fmt"
 	"html/template"
 	"reflect"
-	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/gcn-layerwise/gcn/internal/argument"
 	"github.com/gcn-layerwise/gcn/internal/markup"
 	"github.com/gcn-layerwise/gcn/study"
 )
@@ -30,36 +26,6 @@ type Sheet struct {
 // NewSheet returns a table without rows.
 func NewSheet(title string, header ...string) *Sheet {
 	return &Sheet{Title: title, Header: header}
-}
-
-// Tabulate returns a study's outcome as a table. columns selects columns by name, in
-// that order; none means all. Numbers are rounded to four digits; study.Save writes
-// them in full. The error about an unknown column lists the known ones.
-func Tabulate(title string, t study.Table, columns ...string) (*Sheet, error) {
-	if argument.Nil(t) {
-		return nil, errors.New("notebook: there is no table")
-	}
-	list := t.List()
-	if len(columns) == 0 {
-		columns = list.Header
-	}
-	s := NewSheet(title, columns...)
-	for _, record := range list.Records {
-		cells := make([]any, len(columns))
-		for k, name := range columns {
-			j := slices.Index(list.Header, name)
-			if j < 0 || j >= len(record) {
-				return nil, fmt.Errorf("notebook: no column %q in a record of %d fields; there are %s", name, len(record), strings.Join(list.Header, ", "))
-			}
-			if v, err := strconv.ParseFloat(record[j], 64); err == nil {
-				cells[k] = v
-			} else if record[j] != "" { // an empty field is a number that is not finite
-				cells[k] = record[j]
-			}
-		}
-		s.Add(cells...)
-	}
-	return s, nil
 }
 
 // Add adds a row and returns the sheet. Floating-point numbers are rounded to four

@@ -55,7 +55,7 @@ func (j *Job) Resolve(ctx context.Context, data *datasets.Data, most int64, prog
 // number of passes over the training nodes, by docs/measurements.md.
 const (
 	LeastBatches = 4000
-	autoPasses   = 125
+	autoPasses   = 128
 )
 
 // ChooseLimit replaces --max-batches auto by a number of updates. With --epochs it is 0: the epochs
@@ -163,19 +163,19 @@ func (p *Plan) FewSamples(ctx context.Context, model *layers.GCN, data *datasets
 	if len(p.Samples) == 0 || p.ExactInput || p.Conv == gat || !measured || p.Layers*p.Hidden*data.Nodes() > most {
 		return ""
 	}
-	relative, err := study.Advise{
-		Laplacian: data.Laplacian(),
-		Nodes:     data.Split.Train,
-		Batch:     p.Batch,
-		Seed:      p.Seed,
-	}.Errors(ctx, p.Method.Name, p.Samples, func(layer int, nodes []int32) (*graph.Features, error) {
-		return study.LayerProduct(ctx, model, data.Laplacian(), data.Features, p.Layers-1-layer, nodes)
-	})
-	product := 1.0
-	for _, e := range relative {
-		product *= e
+	products, _ := study.Products(ctx, model, data.Laplacian(), data.Features) // none after an error, which Run refuses
+	advice, err := study.Advise{
+		Laplacian: data.Laplacian(), Products: products, Nodes: data.Split.Train, Methods: []string{p.Method.Name},
+		Layers: len(p.Samples), Samples: p.Samples, Batch: p.Batch, Repeats: 4, Seed: p.Seed,
+	}.Run(ctx)
+	if err != nil {
+		return ""
 	}
-	if err != nil || product <= fewSamples {
+	product := 1.0
+	for _, layer := range advice.Layers {
+		product *= layer.Relative
+	}
+	if product <= fewSamples {
 		return ""
 	}
 	return fmt.Sprintf("samples %s are few for this graph: the layers' errors together are %.1f times the signal, which costs accuracy; --samples auto takes more", p.Samples, product)

@@ -83,12 +83,11 @@ func (j *Job) openSeveral() (*rundir.Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the runs' folder: %w", err)
 	}
-	present, err := folder.Present()
+	present := folder.Present()
 	switch {
-	case err != nil:
 	case slices.ContainsFunc(present, func(name string) bool { return name != rundir.ConfigFile && name != rundir.ResultFile }):
 		err = fmt.Errorf("%s holds a single run: name another folder for several runs", j.Out)
-	case present != nil && !j.Resume && !j.Overwrite:
+	case len(present) > 0 && !j.Resume && !j.Overwrite:
 		err = takenError(j.Out)
 	}
 	if err != nil {
@@ -125,11 +124,7 @@ func removeRun(dir string) error {
 		return err
 	}
 	defer folder.Close()
-	present, err := folder.Present()
-	if err == nil {
-		err = folder.Remove(present...)
-	}
-	return err
+	return folder.Remove(folder.Present()...)
 }
 
 // Once trains with one seed, in the given folder. It calls begin, if not nil, before it writes

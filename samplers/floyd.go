@@ -15,10 +15,10 @@ func (s *Sample) drawUniform(rng *rand.Rand, n, k int) {
 		c := int32(last)
 		if k < n {
 			c = int32(rng.Uint32N(uint32(last) + 1))
-		}
-		if _, isNew := set.add(c); !isNew {
-			c = int32(last)
-			set.add(c)
+			if _, isNew := set.add(c); !isNew {
+				c = int32(last)
+				set.add(c)
+			}
 		}
 		s.Index, s.factor = append(s.Index, c), append(s.factor, factor)
 	}

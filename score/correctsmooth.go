@@ -23,9 +23,8 @@ type CorrectSmoothOptions struct {
 	smoothAlphas  []float64 // α₂, in [0, 1]; nil means as for α₁
 	factors       []float64 // of the spread errors, 0 for autoscale; nil means 0, 1
 
-	// Progress, if not nil, is called after each of at most total products with the graph's
-	// matrix, from the goroutine of CorrectAndSmooth. A propagation that ends early counts as
-	// a whole one. There are no calls if all alphas are 0.
+	// Progress, if not nil, is called after each of total propagations over the graph, from the
+	// goroutine of CorrectAndSmooth.
 	Progress func(done, total int)
 }
 
@@ -116,7 +115,7 @@ func CorrectAndSmooth(ctx context.Context, probabilities []float32, d *datasets.
 		return nil, nil, err
 	}
 	chosen.ModelValid = number(model)
-	g, best, corrected := make([]float32, len(probabilities)), make([]float32, len(probabilities)), make([]float32, len(probabilities))
+	g, best, corrected := c.matrix(), c.matrix(), c.matrix()
 	smooth := func(correct, alpha, scale float64) (found bool, err error) {
 		if err := c.smooth(ctx, alpha, g); err != nil {
 			return false, err
@@ -131,7 +130,11 @@ func CorrectAndSmooth(ctx context.Context, probabilities []float32, d *datasets.
 		return true, nil
 	}
 	for _, correct := range o.correctAlphas {
-		for _, scale := range o.scales(correct) {
+		for k, scale := range o.factors {
+			if correct == 0 && k > 0 { // no error leaves its node, and every scale gives the same
+				c.done += 2
+				continue
+			}
 			if err := c.correct(ctx, correct, scale, g); err != nil {
 				return nil, nil, err
 			}
@@ -153,35 +156,6 @@ func CorrectAndSmooth(ctx context.Context, probabilities []float32, d *datasets.
 	return best, chosen, nil
 }
 
-// products returns the largest number of products with the graph's matrix.
-func (o CorrectSmoothOptions) products() (n int) {
-	for _, correct := range o.correctAlphas {
-		n += len(o.scales(correct)) * (o.iterationsOf(correct) + o.iterationsOf(o.smoothAlphas[0]))
-	}
-	for _, smooth := range o.smoothAlphas[1:] {
-		n += o.iterationsOf(smooth)
-	}
-	return n
-}
-
-// iterationsOf returns the number of products of a propagation with α. With 0 there are none: it
-// changes nothing after its first step.
-func (o CorrectSmoothOptions) iterationsOf(alpha float64) int {
-	if alpha == 0 {
-		return 0
-	}
-	return o.iterations
-}
-
-// scales returns the scales to try with α₁. If that is 0, no error leaves its node, and every
-// scale gives the same.
-func (o CorrectSmoothOptions) scales(correct float64) []float64 {
-	if correct == 0 {
-		return o.factors[:1]
-	}
-	return o.factors
-}
-
 // corrector holds the matrices of CorrectAndSmooth, (nodes, width) each.
 type corrector struct {
 	CorrectSmoothOptions
@@ -197,16 +171,22 @@ type corrector struct {
 	scaled, product []float32 // D^-½ X and A D^-½ X
 	valid           []float32 // rows of the validation nodes
 
-	done int // products with the adjacency matrix
+	done int // propagations
 }
 
 func newCorrector(probabilities []float32, d *datasets.Data, o CorrectSmoothOptions) *corrector {
 	n, width := d.Nodes(), d.Labels.Classes
 	c := &corrector{
-		CorrectSmoothOptions: o, adjacency: d.Graph, root: make([]float32, n), class: make([]int32, n), model: probabilities,
-		errors: make([]float32, n*width), corrected: make([]float32, n*width), width: width,
-		scaled: make([]float32, n*width), product: make([]float32, n*width), valid: make([]float32, len(d.Split.Valid)*width),
+		CorrectSmoothOptions: o,
+
+		adjacency: d.Graph,
+		root:      make([]float32, n),
+		class:     make([]int32, n),
+		model:     probabilities,
+		width:     width,
+		valid:     make([]float32, len(d.Split.Valid)*width),
 	}
+	c.errors, c.corrected, c.scaled, c.product = c.matrix(), c.matrix(), c.matrix(), c.matrix()
 	for i := range n {
 		c.class[i] = -1
 		degree, values := 0.0, d.Graph.RowValues(i)
@@ -236,6 +216,8 @@ func newCorrector(probabilities []float32, d *datasets.Data, o CorrectSmoothOpti
 	return c
 }
 
+func (c *corrector) matrix() []float32 { return make([]float32, len(c.model)) }
+
 func (c *corrector) row(x []float32, i int) []float32 { return x[i*c.width : (i+1)*c.width] }
 
 func norm1(x []float32) float64 {
@@ -258,9 +240,12 @@ func (c *corrector) each(body func(i int)) {
 // spread iterates x ← (1−α)·start + α S x from start, and clips x after each iteration. If
 // keep is true, the training rows stay as in start. It ends early if x stays the same.
 func (c *corrector) spread(ctx context.Context, x, start []float32, alpha float64, low, high float32, keep bool) error {
-	iterations := c.iterationsOf(alpha)
+	iterations := c.iterations
+	if alpha == 0 {
+		iterations = 1 // nothing changes after it
+	}
 	copy(x, start)
-	for k := range max(iterations, 1) {
+	for range iterations {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -290,16 +275,12 @@ func (c *corrector) spread(ctx context.Context, x, start []float32, alpha float6
 				moved.Store(true)
 			}
 		})
-		left := iterations - k
-		if moved.Load() {
-			left = min(left, 1)
-		}
-		if c.done += left; left > 0 && c.Progress != nil {
-			c.Progress(c.done, c.products())
-		}
 		if !moved.Load() {
 			break
 		}
+	}
+	if c.done++; c.Progress != nil {
+		c.Progress(c.done, 2*len(c.correctAlphas)*len(c.factors)+len(c.smoothAlphas)-1)
 	}
 	return nil
 }

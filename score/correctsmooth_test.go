@@ -237,7 +237,7 @@ func TestCorrectAndSmoothChoice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if last != total || total != 90 {
+	if last != total || total != 19 {
 		t.Errorf("progress ends with %d of %d", last, total)
 	}
 	score := func(p []float32, nodes []int32) float64 {
@@ -363,13 +363,13 @@ func TestCorrectAndSmoothErrors(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
-	products := 0
+	propagations := 0
 	_, _, err := CorrectAndSmooth(ctx, p, d, CorrectSmoothOptions{correctAlphas: []float64{0.95}, smoothAlphas: []float64{0}, factors: []float64{0}, Progress: func(int, int) {
-		products++
+		propagations++
 		cancel()
 	}})
-	if !errors.Is(err, context.Canceled) || products != 1 {
-		t.Errorf("cancelled after the first product: %v after %d", err, products)
+	if !errors.Is(err, context.Canceled) || propagations != 1 {
+		t.Errorf("cancelled after the first propagation: %v after %d", err, propagations)
 	}
 }
 

@@ -19,8 +19,7 @@ type Sample struct {
 	Nodes []int32 // ascending if they are a sample
 	Of    int     // labelled nodes of the part; of all nodes, len(Nodes)
 
-	sampled bool
-	ratio   bool // the estimate is a ratio of two means
+	ratio bool // the estimate is a ratio of two means
 }
 
 // The numbers of the parts of a split, for NewSample.
@@ -89,13 +88,13 @@ func NewSample(metric datasets.Metric, labels *graph.Labels, nodes []int32, n in
 		other := k + random.IntN(len(labelled)-k)
 		labelled[k], labelled[other] = labelled[other], labelled[k]
 	}
-	s.Nodes, s.Of, s.sampled = slices.Clone(labelled[:n]), len(labelled), true
+	s.Nodes, s.Of = slices.Clone(labelled[:n]), len(labelled)
 	slices.Sort(s.Nodes)
 	return s, nil
 }
 
 // Sampled reports whether the nodes are a sample.
-func (s *Sample) Sampled() bool { return s.sampled }
+func (s *Sample) Sampled() bool { return len(s.Nodes) < s.Of }
 
 // Score returns the metric of the nodes' scores, as Of does, with its standard
 // error (Cochran 1977, Sampling Techniques, 2.6 and 6.4): for a mean ȳ of N of M nodes
@@ -105,7 +104,7 @@ func (s *Sample) Sampled() bool { return s.sampled }
 // and for a ratio of means R = ā/b̄ the same with (aᵢ − R·bᵢ)/b̄ in place of yᵢ − ȳ.
 func (s *Sample) Score(metric datasets.Metric, scores []float32, labels *graph.Labels) (Estimate, error) {
 	score, err := Of(metric, scores, labels, s.Nodes)
-	e := Estimate{Score: score, Unbiased: !s.sampled || !s.ratio}
+	e := Estimate{Score: score, Unbiased: !s.Sampled() || !s.ratio}
 	if err != nil {
 		return e, err
 	}
@@ -115,7 +114,7 @@ func (s *Sample) Score(metric datasets.Metric, scores []float32, labels *graph.L
 			e.Predicted[predictedClass(scores[i*classes:(i+1)*classes])]++
 		}
 	}
-	if !s.sampled {
+	if !s.Sampled() {
 		return e, nil
 	}
 	n := float64(len(s.Nodes))

@@ -69,7 +69,7 @@ func TestSampleEnumerated(t *testing.T) {
 		for _, n := range []int{2, 3, 5} {
 			var count, sum, squares, variances float64
 			for set := range 1 << len(population) {
-				s := &Sample{Of: len(population), sampled: true}
+				s := &Sample{Of: len(population)}
 				var own []float32
 				for k, v := range population {
 					if set>>k&1 == 1 {

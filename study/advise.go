@@ -33,16 +33,16 @@ type Advise struct {
 	Products  []*graph.Features // HW of each layer, next to the output first; or one product for all layers; required
 	Nodes     []int32           // training nodes; required
 
-	Methods []string // to choose from; nil means LADIES and its variants, and the best of FastGCN's
+	Methods []string `default:"[\"ladies\",\"ladies-flat\",\"ladies-debiased\",\"ladies-flat-debiased\",\"fastgcn-flat-debiased\"]"` // to choose from
 	Layers  int      `default:"2" least:"1"`
+	Samples []int    // of each layer, next to the output first, to measure their errors; nil means to choose them
 	Batch   int      `default:"512" least:"1"`
 	Target  float64  `default:"1" least:"0"`    // relative error aimed at
 	Most    int      `default:"8192" least:"1"` // largest sample size to consider
 	Repeats int      // mini-batches; 0 means 4 to 16, by the work of one
 	Seed    uint64
 
-	contenders []Contender                                             // of Methods
-	product    func(layer int, nodes []int32) (*graph.Features, error) // of Errors
+	contenders []Contender // of Methods
 }
 
 // LayerAdvice is the advice for one layer.
@@ -92,7 +92,7 @@ const fullShare = 0.8
 
 // Run measures and recommends.
 func (a Advise) Run(ctx context.Context) (*Advice, error) {
-	layers, err := a.layers(ctx, nil)
+	layers, err := a.layers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -111,43 +111,22 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 	return advice, nil
 }
 
-// Errors measures, for one method with the given sample sizes, the error of each layer
-// over its signal. Sizes, results and layers begin next to the output, as Products do. Repeats
-// of 0 means 4. product returns HW of a layer at the given nodes, in place of Products.
-func (a Advise) Errors(ctx context.Context, method string, samples []int, product func(layer int, nodes []int32) (*graph.Features, error)) ([]float64, error) {
-	a.Methods, a.Layers, a.Repeats = []string{method}, len(samples), cmp.Or(a.Repeats, 4)
-	a.Products, a.product = make([]*graph.Features, 1), product
-	layers, err := a.layers(ctx, samples)
-	var relative []float64
-	for _, layer := range layers {
-		relative = append(relative, layer.Errors.relative(method, layer.Samples))
-	}
-	return relative, err
-}
-
 // layers measures one layer after another, next to the output first, at the given sizes, or
 // else chooses them. The best method draws the rows of the next layer.
-func (a *Advise) layers(ctx context.Context, samples []int) ([]LayerAdvice, error) {
+func (a *Advise) layers(ctx context.Context) ([]LayerAdvice, error) {
 	if err := a.check(); err != nil {
 		return nil, err
 	}
 	var all []LayerAdvice
 	var above []samplers.Sampler
 	for l := range a.Layers {
-		var sizes []int
-		if samples != nil {
-			sizes = samples[l : l+1]
-			if err := a.read(ctx, l, above); err != nil {
-				return nil, err
-			}
-		}
-		table, rows, err := a.measure(ctx, l, above, sizes)
+		table, rows, err := a.measure(ctx, l, above)
 		if err != nil {
 			return nil, err
 		}
 		layer := LayerAdvice{Rows: rows, Candidates: table.Candidates, Errors: table}
-		if layer.Samples = a.size(table); samples != nil {
-			layer.Samples = samples[l]
+		if layer.Samples = a.size(table); a.Samples != nil {
+			layer.Samples = a.Samples[l]
 		}
 		all = append(all, layer)
 		best := slices.MinFunc(a.contenders, func(x, y Contender) int {
@@ -165,15 +144,14 @@ func (a *Advise) layers(ctx context.Context, samples []int) ([]LayerAdvice, erro
 // check fills in defaults, and reports the first argument that is missing or does not
 // fit the graph.
 func (a *Advise) check() (err error) {
-	if a.Methods == nil {
-		a.Methods = []string{"ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased", "fastgcn-flat-debiased"}
-	}
 	if err := cmp.Or(setDefaults(a), checkGraph(a.Laplacian, a.Nodes)); err != nil {
 		return err
 	}
 	switch {
 	case len(a.Nodes) == 0:
 		return errors.New("study: advice needs training nodes")
+	case a.Samples != nil && len(a.Samples) != a.Layers:
+		return fmt.Errorf("study: %d sample sizes for %d layers", len(a.Samples), a.Layers)
 	case len(a.Products) != 1 && len(a.Products) != a.Layers:
 		return fmt.Errorf("study: %d products HW for %d layers, want one a layer or one for all", len(a.Products), a.Layers)
 	}
@@ -182,28 +160,28 @@ func (a *Advise) check() (err error) {
 }
 
 // measure measures the errors of all methods in layer l from the output, whose rows the
-// samplers above draw, at the given sizes; nil means sizes up to the number of candidates.
-func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, sizes []int) (table *ErrorTable, rows int, err error) {
-	l = min(l, len(a.Products)-1)
-	hw := a.Products[l]
+// samplers above draw, at its size in Samples, or at sizes up to the number of candidates.
+func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler) (table *ErrorTable, rows int, err error) {
+	at := min(l, len(a.Products)-1)
+	hw := a.Products[at]
 	if err := checkProduct(hw, a.Laplacian.Nodes()); err != nil {
-		return nil, 0, fmt.Errorf("%w (product %d)", err, l)
+		return nil, 0, fmt.Errorf("%w (product %d)", err, at)
 	}
 	if !kernel.Finite(hw.Data) {
-		return nil, 0, fmt.Errorf("study: advice needs products HW of finite numbers; product %d has other values", l)
+		return nil, 0, fmt.Errorf("study: advice needs products HW of finite numbers; product %d has other values", at)
 	}
 	e := ApproxError{
 		Laplacian: a.Laplacian, Product: hw, Nodes: a.Nodes, below: above,
-		Methods: a.contenders, Sizes: sizes, Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
+		Methods: a.contenders, Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
 	}
-	w := newErrorWorker(&e)
+	w := &errorWorker{study: &e}
 	seeds, err := w.begin(ctx, 0) // one mini-batch, for its size
 	if err != nil {
 		return nil, 0, err
 	}
 	block := w.exact.Blocks[0]
-	if sizes == nil {
-		e.Sizes = sizesUpTo(min(a.Most, len(block.Src)))
+	if e.Sizes = sizesUpTo(min(a.Most, len(block.Src))); a.Samples != nil {
+		e.Sizes = a.Samples[l : l+1]
 	}
 	if e.Repeats == 0 { // a layer takes seconds
 		const budget = 2e11
@@ -212,37 +190,6 @@ func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, s
 	}
 	table, err = e.Run(ctx)
 	return table, len(seeds), err
-}
-
-// read makes the product of a layer. It holds only the rows that the measurement below the given
-// samplers reads, as one of several processes holds its rows.
-func (a *Advise) read(ctx context.Context, layer int, above []samplers.Sampler) error {
-	w := newErrorWorker(&ApproxError{Laplacian: a.Laplacian, Nodes: a.Nodes, below: above, Batch: a.Batch, Seed: a.Seed})
-	var nodes []int32
-	for r := range a.Repeats {
-		if _, err := w.begin(ctx, r); err != nil {
-			return err
-		}
-		nodes = append(nodes, w.exact.Blocks[0].Src...)
-	}
-	slices.Sort(nodes)
-	nodes = slices.Compact(nodes)
-	part, err := a.product(layer, nodes)
-	if err := cmp.Or(err, checkProduct(part, len(nodes))); err != nil {
-		return err
-	}
-	n := a.Laplacian.Nodes()
-	a.Products[0] = &graph.Features{
-		Rows:  n,
-		Cols:  part.Cols,
-		Data:  part.Data,
-		Share: new(graph.Share),
-		Place: make([]int32, n),
-	}
-	for k, v := range nodes {
-		a.Products[0].Place[v] = int32(k)
-	}
-	return nil
 }
 
 // size returns the smallest size at which some method reaches the target, or the
@@ -335,25 +282,17 @@ func nextSize(s int) int {
 // is (1/s − 1/m) times a constant. It returns NaN for a method that was not measured, and
 // +Inf for an error without a signal.
 func (t *ErrorTable) relative(method string, size int) float64 {
-	var below, beyond *ErrorRow
-	for k := range t.Rows {
-		r := &t.Rows[k]
-		switch {
-		case r.Method != method:
-		case r.Samples <= size:
-			below = r
-		case beyond == nil:
-			beyond = r
-		}
-	}
+	rows := slices.DeleteFunc(slices.Clone(t.Rows), func(r ErrorRow) bool { return r.Method != method }) // by size
+	at := slices.IndexFunc(rows, func(r ErrorRow) bool { return r.Samples > size })
 	switch {
-	case below == nil && beyond == nil:
+	case len(rows) == 0:
 		return math.NaN()
-	case below == nil: // far fewer draws than candidates: the variance is proportional to 1/s
-		return t.overSignal(beyond.Mean * math.Sqrt(float64(beyond.Samples)/float64(size)))
-	case beyond == nil:
-		return t.overSignal(below.Mean)
+	case at == 0: // far fewer draws than candidates: the variance is proportional to 1/s
+		return t.overSignal(rows[0].Mean * math.Sqrt(float64(rows[0].Samples)/float64(size)))
+	case at < 0:
+		return t.overSignal(rows[len(rows)-1].Mean)
 	}
+	below, beyond := rows[at-1], rows[at]
 	x0, x1 := 1/float64(below.Samples), 1/float64(beyond.Samples)
 	y0, y1 := below.Mean*below.Mean, beyond.Mean*beyond.Mean
 	return t.overSignal(math.Sqrt(max(y0+(y1-y0)*(1/float64(size)-x0)/(x1-x0), 0)))

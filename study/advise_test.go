@@ -247,17 +247,23 @@ func TestAdviseErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	product := func(_ int, nodes []int32) (*graph.Features, error) { return rowsOf(a.Products[0], nodes), nil }
-	got, err := a.Errors(t.Context(), advice.Method, advice.Samples, product)
+	a.Layers, a.Samples = len(advice.Samples), advice.Samples
+	got, err := a.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for l, layer := range advice.Layers { // the advice interpolates between sizes
-		if math.Abs(got[l]-layer.Relative) > 0.1*layer.Relative {
-			t.Errorf("layer %d: error %v, in the advice %v", l, got[l], layer.Relative)
+		if e := got.Layers[l].Relative; math.Abs(e-layer.Relative) > 0.1*layer.Relative {
+			t.Errorf("layer %d: error %v, in the advice %v", l, e, layer.Relative)
 		}
 	}
-	if _, err := a.Errors(t.Context(), "none", []int{1}, product); err == nil {
-		t.Error("no error about an unknown method")
+	for words, spoil := range map[string]func(*Advise){
+		"none": func(a *Advise) { a.Methods = []string{"none"} }, "1 sample sizes": func(a *Advise) { a.Samples = []int{1} },
+	} {
+		wrong := a
+		spoil(&wrong)
+		if _, err := wrong.Run(t.Context()); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("error %v, want one with %q", err, words)
+		}
 	}
 }

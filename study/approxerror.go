@@ -35,7 +35,7 @@ type ApproxError struct {
 	Product   *graph.Features  // HW, one row a node; required
 	Nodes     []int32          // batches are drawn from these; required
 	Methods   []Contender      // required
-	Sizes     []int            // sample sizes; nil means PaperSizes
+	Sizes     []int            `default:"[256,512,768,1024,1536,2048]"` // sample sizes; the default is the paper's
 
 	Batch   int    `default:"512" least:"1"` // nodes in a batch
 	Repeats int    `default:"200" least:"2"` // batches
@@ -87,23 +87,25 @@ type ErrorTable struct {
 
 // Row returns the row of a method at a size, or nil.
 func (t *ErrorTable) Row(method string, size int) *ErrorRow {
-	for k := range t.Rows {
-		if t.Rows[k].Method == method && t.Rows[k].Samples == size {
-			return &t.Rows[k]
-		}
+	at := slices.IndexFunc(t.Rows, func(r ErrorRow) bool { return r.Method == method && r.Samples == size })
+	if at < 0 {
+		return nil
 	}
-	return nil
+	return &t.Rows[at]
 }
-
-// PaperSizes are the sample sizes of the paper's figure.
-func PaperSizes() []int { return []int{256, 512, 768, 1024, 1536, 2048} }
 
 // Run measures the errors. It returns ctx's error if ctx ends first. Cost: for each
 // repeat, method, size and draw, one call of the sampler and one product of its
 // block with HW. Memory: for each core, 12 bytes for each output row and column of HW. The
 // results do not depend on the number of cores.
 func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
-	if err := s.check(); err != nil {
+	if err := cmp.Or(setDefaults(&s), checkGraph(s.Laplacian, s.Nodes)); err != nil {
+		return nil, err
+	}
+	if len(s.Nodes) == 0 || len(s.Methods) == 0 || len(s.Sizes) == 0 {
+		return nil, fmt.Errorf("study: errors of %d methods at %d sample sizes, in batches of %d nodes: want at least 1 each", len(s.Methods), len(s.Sizes), len(s.Nodes))
+	}
+	if err := checkProduct(s.Product, s.Laplacian.Nodes()); err != nil {
 		return nil, err
 	}
 	contests, err := s.contests()
@@ -129,20 +131,6 @@ func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
 		})
 	}
 	return t, nil
-}
-
-// check fills in defaults and reports the first argument that is missing or does not fit.
-func (s *ApproxError) check() error {
-	if s.Sizes == nil {
-		s.Sizes = PaperSizes()
-	}
-	if err := cmp.Or(setDefaults(s), checkGraph(s.Laplacian, s.Nodes)); err != nil {
-		return err
-	}
-	if len(s.Nodes) == 0 || len(s.Methods) == 0 || len(s.Sizes) == 0 {
-		return fmt.Errorf("study: errors of %d methods at %d sample sizes, in batches of %d nodes: want at least 1 each", len(s.Methods), len(s.Sizes), len(s.Nodes))
-	}
-	return checkProduct(s.Product, s.Laplacian.Nodes())
 }
 
 // contest is one method at one size, with its outcome for each batch: means over the draws.
@@ -199,7 +187,7 @@ func (s *ApproxError) measure(ctx context.Context, contests []contest) (*batchVa
 	done := 0
 	workers := min(runtime.GOMAXPROCS(0), s.Repeats)
 	return values, parallel.Chunks(ctx, workers, func(first int) error {
-		w := newErrorWorker(s)
+		w := &errorWorker{study: s}
 		for r := first; r < s.Repeats; r += workers {
 			if err := w.repeat(ctx, r, contests, values); err != nil {
 				return err
@@ -221,10 +209,6 @@ type errorWorker struct {
 	truth, guess, sum []float32
 }
 
-func newErrorWorker(s *ApproxError) *errorWorker {
-	return &errorWorker{study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}}
-}
-
 // begin returns the rows Q of batch number r, and sets exact to their block of P.
 func (w *errorWorker) begin(ctx context.Context, r int) ([]int32, error) {
 	rng := rand.New(samplers.NewSource(w.study.Seed, uint64(r), 0))
@@ -235,6 +219,7 @@ func (w *errorWorker) begin(ctx context.Context, r int) ([]int32, error) {
 		}
 		seeds = slices.Clone(w.batch.Inputs())
 	}
+	w.full.Laplacian, w.full.Depth = w.study.Laplacian, 1
 	if err := samplers.Prepare(&w.full); err != nil { // does nothing from the second batch on
 		return nil, err
 	}
@@ -250,10 +235,11 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, val
 	c := w.study.Product
 	size := len(seeds) * c.Cols
 	w.truth, w.guess, w.sum = make([]float32, size), make([]float32, size), make([]float32, size)
-	w.study.propagate(w.truth, w.exact.Blocks[0])
+	block := w.exact.Blocks[0]
+	kernel.SpMMGather(w.truth, &block.Matrix, block.Src, c.Data, c.Cols)
 	values.norm[r] = math.Sqrt(squaredNorm(w.truth))
 	values.signal[r] = math.Sqrt(squaredSpread(w.truth, c.Cols))
-	values.candidates[r] = float64(len(w.exact.Blocks[0].Src))
+	values.candidates[r] = float64(len(block.Src))
 	for k := range contests {
 		if err := w.contest(ctx, r, seeds, &contests[k]); err != nil {
 			return fmt.Errorf("study: %s at %d: %w", contests[k].method, contests[k].size, err)
@@ -278,7 +264,7 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 		if block.Control != nil {
 			return errors.New("it samples the change since earlier activations, which the study does not have")
 		}
-		w.study.propagate(w.guess, block)
+		kernel.SpMMGather(w.guess, &block.Matrix, block.Src, w.study.Product.Data, w.study.Product.Cols)
 		var squared float64
 		for j, y := range w.guess {
 			d := y - w.truth[j]
@@ -291,13 +277,6 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 	}
 	c.cross[r] = (squaredNorm(w.sum) - n*c.squared[r]) / (n * (n - 1))
 	return nil
-}
-
-// propagate writes P̃C of a block to dst.
-func (s *ApproxError) propagate(dst []float32, block *graph.Block) {
-	c := s.Product
-	rows, _ := c.Places(nil, block.Src) // Advise has read them all
-	kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, rows, c.Data, c.Cols)
 }
 
 func squaredNorm(x []float32) float64 {

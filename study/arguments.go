@@ -63,17 +63,20 @@ func checkProduct(hw *graph.Features, n int) error {
 
 // checkNorms checks the arguments of studies of norms: checkGraph's, the mini-batches, and
 // layers with exactly one norm for each node.
-func checkNorms(p *graph.Laplacian, layers []LayerNorms, nodes []int32, batches int) error {
+func checkNorms(p *graph.Laplacian, layers [][]float64, nodes []int32, batches int) error {
 	if err := checkGraph(p, nodes); err != nil {
 		return err
 	}
 	if len(layers) == 0 || batches > 0 && len(nodes) == 0 {
 		return fmt.Errorf("study: %d layers, and batches of %d nodes: want at least 1 each", len(layers), len(nodes))
 	}
-	for _, layer := range layers {
-		if len(layer.Norms) != p.Nodes() {
-			return fmt.Errorf("study: %s has %d row norms for %d nodes", layer.Name, len(layer.Norms), p.Nodes())
+	for l, norms := range layers {
+		if len(norms) != p.Nodes() {
+			return fmt.Errorf("study: %s has %d row norms for %d nodes", layerName(l), len(norms), p.Nodes())
 		}
 	}
 	return nil
 }
+
+// layerName names a layer in tables, from 1.
+func layerName(l int) string { return fmt.Sprintf("layer %d", l+1) }

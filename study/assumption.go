@@ -11,20 +11,13 @@ import (
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
-// LayerNorms are the norms of one layer of a trained model: ‖(HW)_[i]‖ of every
-// node, H the layer's input over full neighbourhoods.
-type LayerNorms struct {
-	Name  string // "layer 1"
-	Norms []float64
-}
-
 // Assumption tests the assumption behind FastGCN and LADIES, that ‖(HW)_[i]‖ is
 // proportional to ‖P^[i]‖ or ‖QP^[i]‖, by linear regression (Chen et al. 2023,
 // §4.1 and appendix). The paper's text regresses the column norm on the row
 // norm, and its appendix the row norm on the column norm. The table holds both.
 type Assumption struct {
 	Laplacian *graph.Laplacian // required
-	Layers    []LayerNorms     // required
+	Layers    [][]float64      // ‖(HW)_[i]‖ of every node, for each layer; required
 	Nodes     []int32          // the batches Q are drawn from these; required for ‖QP^[i]‖
 	Within    []int32          // nodes to regress over; nil means all
 
@@ -120,11 +113,18 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 	for _, i := range a.Within {
 		within[i] = true
 	}
-	onP, onQP := a.newPairs(NormP, 1), a.newPairs(NormQP, 2)
+	newPairs := func(on string, stream uint64) (all []*pairs) { // what each layer adds to
+		for l := range a.Layers {
+			rng := rand.New(samplers.NewSource(a.Seed, stream, uint64(l)))
+			all = append(all, &pairs{Scatter{Layer: layerName(l), On: on}, a.Points, rng})
+		}
+		return all
+	}
+	onP, onQP := newPairs(NormP, 1), newPairs(NormQP, 2)
 	add := func(to []*pairs, i int, x float64) {
 		for l, layer := range a.Layers {
 			if within[i] {
-				to[l].add(x, layer.Norms[i])
+				to[l].add(x, layer[i])
 			}
 		}
 	}
@@ -145,18 +145,10 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 		if p.Sums.N == 0 {
 			continue
 		}
-		t.Rows = append(t.Rows, AssumptionRow{p.Layer, NormHW, p.On, p.Sums.Line()}, AssumptionRow{p.Layer, p.On, NormHW, p.Sums.Swapped().Line()})
+		t.Rows = append(t.Rows,
+			AssumptionRow{p.Layer, NormHW, p.On, p.Sums.Line()},
+			AssumptionRow{p.Layer, p.On, NormHW, p.Sums.Swapped().Line()})
 		t.Scatters = append(t.Scatters, p.Scatter)
 	}
 	return t, nil
-}
-
-// newPairs returns what each layer adds to.
-func (a *Assumption) newPairs(on string, stream uint64) []*pairs {
-	var all []*pairs
-	for l, layer := range a.Layers {
-		rng := rand.New(samplers.NewSource(a.Seed, stream, uint64(l)))
-		all = append(all, &pairs{Scatter{Layer: layer.Name, On: on}, a.Points, rng})
-	}
-	return all
 }

@@ -15,7 +15,7 @@ func TestAssumption(t *testing.T) {
 	p := randomLaplacian(t, 60, 150, true, 21)
 	norms := RowNorms(randomRows(60, 3, 0.5, 22))
 	a := Assumption{
-		Laplacian: p, Layers: []LayerNorms{{"layer 1", norms}}, Nodes: allNodes(40), Within: allNodes(50),
+		Laplacian: p, Layers: [][]float64{norms}, Nodes: allNodes(40), Within: allNodes(50),
 		Batches: 7, Batch: 5, Points: 30, Seed: 3,
 	}
 	table, err := a.Run(t.Context())
@@ -72,7 +72,7 @@ func compareLine(t *testing.T, row *AssumptionRow, x, y []float64) {
 func TestAssumptionWithoutBatches(t *testing.T) {
 	p := randomLaplacian(t, 30, 60, false, 23)
 	one, two := RowNorms(randomRows(30, 2, 0, 1)), RowNorms(randomRows(30, 2, 0, 2))
-	table, err := Assumption{Laplacian: p, Layers: []LayerNorms{{"layer 1", one}, {"layer 2", two}}, Batches: -1}.Run(t.Context())
+	table, err := Assumption{Laplacian: p, Layers: [][]float64{one, two}, Batches: -1}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

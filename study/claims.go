@@ -1,10 +1,8 @@
 package study
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -14,14 +12,14 @@ import (
 // Claims compares the paper's statements on variance with exact enumeration where the
 // number of outcomes is small, and else with simulation: the theorem on variance and
 // covariance of the debiased factors β (Chen et al. 2023, §5.6), corrected and as printed,
-// its bounds, and the finite population correction (§5, remark), for the given weights.
+// its bounds, and the finite population correction (§5, remark), for the given weights. The n of
+// the debiased weights is the number of candidates, and +Inf, for which α = 1/k.
 type Claims struct {
-	Weights     []float64 // unnormalised probabilities of the candidates, positive; required
-	Sizes       []int     // numbers of draws; required
-	Populations []float64 // n of the debiased weights, +Inf for α = 1/k; nil means the number of candidates and +Inf
-	Watch       int       `default:"16" least:"1"`      // candidates compared, spread evenly over the weights' order
-	Repeats     int       `default:"20000" least:"200"` // simulated draws
-	Seed        uint64
+	Weights []float64 // unnormalised probabilities of the candidates, positive; required
+	Sizes   []int     // numbers of draws; required
+	Watch   int       `default:"16" least:"1"`      // candidates compared, spread evenly over the weights' order
+	Repeats int       `default:"20000" least:"200"` // simulated draws
+	Seed    uint64
 
 	Progress func(done, total int) // called after each of Sizes, if not nil
 }
@@ -73,11 +71,14 @@ const simulationGroups = 100
 // claimCorrected is the claim about the variance of each candidate.
 const claimCorrected = "Var β, corrected recursion"
 
-// Run checks the claims. For each size and population, and once more for each size, it makes
+// Run checks the claims. For each size and n, and once more for each size, it makes
 // Repeats draws and runs the recursion for each. A draw costs about O(s + Watch²) operations more than
 // the draw itself.
 func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
-	if err := c.check(); err != nil {
+	if len(c.Weights) == 0 || len(c.Sizes) == 0 {
+		return nil, errors.New("study: claims need candidates and numbers of draws")
+	}
+	if err := setDefaults(&c); err != nil {
 		return nil, err
 	}
 	m := float64(len(c.Weights))
@@ -93,12 +94,12 @@ func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
 			d.theorem = newRecursion(s, n)
 			return d.measure(ctx, c.Repeats, c.Seed, simulationGroups)
 		}
-		for _, n := range c.Populations {
+		for k, n := range []float64{m, math.Inf(1)} {
 			measured, err := measure(c.Weights, n)
 			if err != nil {
 				return nil, err
 			}
-			t.factors(measured, s, "n = "+populationText(n, len(c.Weights)))
+			t.factors(measured, s, []string{"n = m", "n = ∞"}[k])
 		}
 		if m > 1 {
 			equal, err := measure(slices.Repeat([]float64{1}, len(c.Weights)), m)
@@ -110,27 +111,6 @@ func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
 		report(c.Progress, k+1, len(c.Sizes))
 	}
 	return t, nil
-}
-
-func (c *Claims) check() error {
-	m := len(c.Weights)
-	if c.Populations == nil {
-		c.Populations = []float64{float64(m), math.Inf(1)}
-	}
-	switch {
-	case m == 0 || len(c.Sizes) == 0:
-		return errors.New("study: claims need candidates and numbers of draws")
-	case slices.Min(c.Sizes) < 1 || slices.Max(c.Sizes) > m:
-		return fmt.Errorf("study: %d to %d draws from %d candidates, want 1 to %d", slices.Min(c.Sizes), slices.Max(c.Sizes), m, m)
-	}
-	for _, n := range c.Populations {
-		if !(n >= float64(m)) {
-			return fmt.Errorf("study: a population of %v for %d candidates, want at least as many", n, m)
-		}
-	}
-	var err error
-	c.Weights, err = drawableWeights(c.Weights)
-	return cmp.Or(err, setDefaults(c))
 }
 
 // factors checks the theorem on variance for s draws.
@@ -237,15 +217,4 @@ func (r *ClaimRow) compare(predicted, measured, se float64) {
 	}
 	r.Agrees = r.Agrees && difference <= tolerance
 	r.Predicted, r.Measured, r.SE = predicted, measured, se
-}
-
-// populationText names a population.
-func populationText(n float64, candidates int) string {
-	switch {
-	case math.IsInf(n, 1):
-		return "∞"
-	case n == float64(candidates):
-		return "m"
-	}
-	return fmt.Sprintf("%.0f", n)
 }

@@ -33,6 +33,9 @@ func ContenderByName(name string, p *graph.Laplacian, train []int32) (Contender,
 		return Contender{}, fmt.Errorf("study: %s samples the change since earlier activations, so one propagation shows no error of it", name)
 	}
 	base, overNodes := strings.CutSuffix(name, NodesSuffix)
+	if overNodes && !CountsPopulation(base) {
+		return Contender{}, fmt.Errorf("study: method %q: %s has no debiased weights to count nodes with", name, base)
+	}
 	c := Contender{Name: name, New: func(size int) (samplers.Sampler, error) {
 		// With exact input, the lowest layer of a method with a history is drawn.
 		config := samplers.Config{Laplacian: p, Train: train, Layers: 1, Sizes: []int{size}, ExactInput: true}
@@ -40,12 +43,12 @@ func ContenderByName(name string, p *graph.Laplacian, train []int32) (Contender,
 		if err != nil || !overNodes {
 			return s, err
 		}
-		l, ok := s.(*samplers.LayerWise)
-		if !ok || !CountsPopulation(base) {
-			return nil, fmt.Errorf("study: method %q: %s has no debiased weights to count nodes with", name, base)
-		}
-		weight := samplers.Debiased{Population: samplers.AllNodes}
-		return samplers.Configure(&samplers.LayerWise{Importance: l.Importance, Draw: l.Draw, Weight: weight}, config)
+		l := s.(*samplers.LayerWise)
+		return samplers.Configure(&samplers.LayerWise{
+			Importance: l.Importance,
+			Draw:       l.Draw,
+			Weight:     samplers.Debiased{Population: samplers.AllNodes},
+		}, config)
 	}}
 	_, err := c.New(1)
 	return c, err

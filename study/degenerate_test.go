@@ -84,7 +84,7 @@ func TestDegenerateData(t *testing.T) {
 				continue
 			}
 			t.Run(graphName+"/"+name, func(t *testing.T) {
-				norms := []LayerNorms{{"layer 1", RowNorms(hw)}}
+				norms := [][]float64{RowNorms(hw)}
 				errs, err := ApproxError{Laplacian: p, Product: hw, Nodes: nodes, Methods: []Contender{method}, Sizes: []int{1, 4}, Batch: 8, Repeats: 2}.Run(ctx)
 				if err != nil {
 					t.Fatal(err)
@@ -159,7 +159,7 @@ func TestMissingArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	methods, norms := []Contender{method}, []LayerNorms{{"layer 1", RowNorms(hw)}}
+	methods, norms := []Contender{method}, [][]float64{RowNorms(hw)}
 	short := &graph.Features{Rows: 20, Cols: 3, Data: make([]float32, 5)}
 	weight, draw := samplers.Debiased{}, samplers.WithoutReplacement{}
 	var noLabor *samplers.Labor
@@ -176,11 +176,11 @@ func TestMissingArguments(t *testing.T) {
 		"product of few values":             run(Product(short, hw.Data)),
 		"product of negative rows":          run(Product(&graph.Features{Rows: -1, Cols: 3}, make([]float32, 3))),
 		"product too large":                 run(Product(&graph.Features{Rows: math.MaxInt, Cols: 3, Data: hw.Data}, make([]float32, 3))),
-		"layer of no model":                 run(LayerProduct(ctx, nil, p, hw, 0, nil)),
-		"layer of no features":              run(LayerProduct(ctx, model, p, nil, 0, nil)),
-		"layer of no Laplacian":             run(LayerProduct(ctx, model, nil, hw, 0, nil)),
-		"layer without weight":              run(LayerProduct(ctx, model, p, hw, 0, nil)),
-		"layer without parts":               run(LayerProduct(ctx, &layers.GCN{Convolutions: []*layers.GraphConv{{}}}, p, hw, 0, nil)),
+		"layer of no model":                 run(LayerProduct(ctx, nil, p, hw, 0)),
+		"layer of no features":              run(LayerProduct(ctx, model, p, nil, 0)),
+		"layer of no Laplacian":             run(LayerProduct(ctx, model, nil, hw, 0)),
+		"layer without weight":              run(LayerProduct(ctx, model, p, hw, 0)),
+		"layer without parts":               run(LayerProduct(ctx, &layers.GCN{Convolutions: []*layers.GraphConv{{}}}, p, hw, 0)),
 		"products of no model":              run(Products(ctx, nil, p, hw)),
 		"norms of no model":                 run(ModelNorms(ctx, nil, p, hw)),
 		"error on no Laplacian":             approx(func(s *ApproxError) { s.Laplacian = nil }),

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,13 +23,10 @@ import (
 // graph is in the features, and training costs what it costs without a graph.
 type FeaturesAlone struct {
 	Data    *datasets.Data
-	Hops    []int         // an input [X, …, P^k·X] for each k; nil means 0, the features alone
+	Hops    []int         `default:"[0]"` // an input [X, …, P^k·X] for each k; the default is the features alone
 	Hidden  int           // width of the two hidden layers; 0 means 256
 	Runs    int           `default:"1" least:"1"` // of each input, with seeds Options.Seed, Options.Seed+1, …
-	Options train.Options // of each run; the zero value is the paper's protocol
-
-	// AutoInterval takes train.EvaluationInterval in place of Options.EvalEvery.
-	AutoInterval bool
+	Options train.Options // of each run; the zero value is the paper's protocol, but EvalEvery of 0 means train.EvaluationInterval
 
 	// Model, if not nil, makes a model of Data with the given seed, to compare with. It is
 	// trained with the same options. Trained is such a model with weights of its own, which is
@@ -68,14 +66,11 @@ type FeaturesMean struct {
 // Run trains the models. When ctx ends, it returns ctx's error. Memory: 4 bytes a node,
 // feature and power of P up to the largest of Hops, and as much again while they are joined.
 func (f FeaturesAlone) Run(ctx context.Context) (*FeaturesTable, error) {
-	if f.Data == nil || len(f.Hops) > 0 && slices.Min(f.Hops) < 0 {
-		return nil, errors.New("study: features alone need data, and numbers of hops from 0")
-	}
 	if err := setDefaults(&f); err != nil {
 		return nil, err
 	}
-	if len(f.Hops) == 0 {
-		f.Hops = []int{0}
+	if f.Data == nil || len(f.Hops) == 0 || slices.Min(f.Hops) < 0 {
+		return nil, errors.New("study: features alone need data, and numbers of hops from 0")
 	}
 	t := &FeaturesTable{Metric: string(f.Data.Metric)}
 	powers, input := []*graph.Features{f.Data.Features}, "X" // P^k·X
@@ -111,13 +106,10 @@ func (f FeaturesAlone) Run(ctx context.Context) (*FeaturesTable, error) {
 		return t, nil
 	}
 	valid, err := train.Evaluate(ctx, f.Trained, f.Data, f.Data.Split.Valid)
-	if err != nil {
-		return nil, err
-	}
-	test, err := train.Evaluate(ctx, f.Trained, f.Data, f.Data.Split.Test)
+	test, testErr := train.Evaluate(ctx, f.Trained, f.Data, f.Data.Split.Test)
 	t.Rows = append(t.Rows, FeaturesRow{Input: "GCN", BestValid: valid, Test: test})
 	t.Means = append(t.Means, FeaturesMean{Input: "GCN", Valid: valid, Test: test})
-	return t, err
+	return t, cmp.Or(err, testErr)
 }
 
 // train adds the rows and the mean of one input.
@@ -130,7 +122,7 @@ func (f FeaturesAlone) train(ctx context.Context, t *FeaturesTable, input string
 		if err != nil {
 			return err
 		}
-		if f.AutoInterval {
+		if o.EvalEvery == 0 {
 			if o.EvalEvery, _, err = train.EvaluationInterval(ctx, m, data, o); err != nil {
 				return err
 			}

@@ -62,7 +62,7 @@ func TestFeaturesOfHops(t *testing.T) {
 		return layers.NewGCN(batch, d.Features, d.Labels, layers.GCNOptions{Hidden: 16, Seed: seed})
 	}
 	f := study.FeaturesAlone{
-		Data: d, Hops: []int{2, 0, 1}, Hidden: 16, AutoInterval: true, Model: newModel,
+		Data: d, Hops: []int{2, 0, 1}, Hidden: 16, Model: newModel,
 		Options: train.Options{Batch: 64, MaxBatches: 100, Seed: 3, Adam: train.Adam{LR: 0.01}},
 	}
 	got, err := f.Run(t.Context())

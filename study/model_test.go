@@ -2,7 +2,6 @@ package study
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -68,20 +67,10 @@ func TestProducts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(norms) != 3 || norms[2].Name != "layer 3" || len(norms[2].Norms) != nodes {
+	if len(norms) != 3 || len(norms[2]) != nodes {
 		t.Errorf("norms of %d layers", len(norms))
 	}
-	some := []int32{5, 0, 2} // their rows have the bits of the whole product
-	for name, x := range map[string]*graph.Features{"dense": x, "sparse": x.ToSparse()} {
-		for layer := range 2 {
-			all, err := LayerProduct(t.Context(), m, p, x, layer, nil)
-			part, partErr := LayerProduct(t.Context(), m, p, x, layer, some)
-			if err != nil || partErr != nil || !slices.Equal(part.Data, rowsOf(all, some).Data) {
-				t.Errorf("%s, layer %d: other rows of some nodes: %v, %v", name, layer+1, err, partErr)
-			}
-		}
-	}
-	if _, err := LayerProduct(t.Context(), m, p, x, 3, nil); err == nil {
+	if _, err := LayerProduct(t.Context(), m, p, x, 3); err == nil {
 		t.Error("no error about layer 4 of 3")
 	}
 }

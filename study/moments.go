@@ -29,13 +29,14 @@ type draws struct {
 	population *samplers.Population
 	size       int
 	Estimator
-	at []int32   // for each candidate 1 + its index among the watched ones, or 0
-	p  []float64 // probabilities of the watched candidates
+	replaced bool      // a candidate can be drawn again
+	at       []int32   // for each candidate 1 + its index among the watched ones, or 0
+	p        []float64 // probabilities of the watched candidates
 
 	theorem *recursion // nil: its moments are not needed
 }
 
-// newDraws checks the arguments. A nil watch means all candidates.
+// newDraws checks the arguments.
 func newDraws(weights []float64, s int, e Estimator, watch []int32) (*draws, error) {
 	if argument.Nil(e.Draw) || argument.Nil(e.Weight) {
 		return nil, errors.New("study: moments need a draw and a weight")
@@ -43,20 +44,19 @@ func newDraws(weights []float64, s int, e Estimator, watch []int32) (*draws, err
 	if err := e.Weight.Check(e.Draw); err != nil {
 		return nil, err
 	}
-	p := &samplers.Population{Weights: weights, Positive: len(weights)}
-	for i, w := range weights {
-		if !(w > 0) || math.IsInf(w, 1) {
-			return nil, fmt.Errorf("study: candidate %d has weight %v, want positive and finite", i, w)
-		}
-		p.Total += w
-	}
 	if s < 1 || s > len(weights) {
 		return nil, fmt.Errorf("study: %d draws from %d candidates, want 1 to %d", s, len(weights), len(weights))
 	}
-	if watch == nil {
-		watch = evenlySpaced(make([]float64, len(weights)), len(weights))
+	weights, err := drawableWeights(weights)
+	if err != nil {
+		return nil, err
+	}
+	p := &samplers.Population{Weights: weights, Positive: len(weights)}
+	for _, w := range weights {
+		p.Total += w
 	}
 	d := &draws{population: p, size: s, Estimator: e, at: make([]int32, len(weights))}
+	_, d.replaced = e.Draw.(samplers.WithReplacement)
 	for k, i := range watch {
 		d.at[i] = int32(k) + 1
 		d.p = append(d.p, weights[i]/p.Total)
@@ -67,7 +67,7 @@ func newDraws(weights []float64, s int, e Estimator, watch []int32) (*draws, err
 // tally holds means over samples, for the watched candidates.
 type tally struct {
 	Moments           // Cov has the means of β_iβ_j
-	theorem *Moments  // by the recursion of the paper's theorem; nil without it
+	theorem *Moments  // by the recursion of the paper's theorem; 0 without it
 	printed []float64 // Var(β_i) by the recursion as it is printed
 }
 
@@ -81,11 +81,7 @@ func newMoments(n int) *Moments {
 
 func (d *draws) newTally() *tally {
 	n := len(d.p)
-	t := &tally{Moments: *newMoments(n)}
-	if d.theorem != nil {
-		t.theorem, t.printed = newMoments(n), make([]float64, n)
-	}
-	return t
+	return &tally{*newMoments(n), newMoments(n), make([]float64, n)}
 }
 
 // add counts a sample with its probability.
@@ -119,7 +115,8 @@ const mostOutcomes = 2_000_000
 // (m!/(m−s)! sequences). Any other draw is an error, and so are more than 2 million
 // outcomes, or rank-conditioned weights, which depend on the keys behind a draw.
 func Enumerate(weights []float64, s int, draw samplers.Draw, weight samplers.Weight) (*Moments, error) {
-	d, err := newDraws(weights, s, Estimator{Draw: draw, Weight: weight}, nil)
+	all := evenlySpaced(make([]float64, len(weights)), len(weights))
+	d, err := newDraws(weights, s, Estimator{Draw: draw, Weight: weight}, all)
 	if err != nil {
 		return nil, err
 	}
@@ -133,21 +130,15 @@ func Enumerate(weights []float64, s int, draw samplers.Draw, weight samplers.Wei
 	return m.moments(), nil
 }
 
-// replaced reports whether a candidate can be drawn again.
-func (d *draws) replaced() bool {
-	_, replaced := d.Draw.(samplers.WithReplacement)
-	return replaced
-}
-
 // outcomes returns the number of sequences of draws, or NaN if their law is not known.
 func (d *draws) outcomes() float64 {
 	_, byKeys := d.Weight.(samplers.Rank)
-	if _, ordered := d.Draw.(samplers.WithoutReplacement); byKeys || !ordered && !d.replaced() {
+	if _, ordered := d.Draw.(samplers.WithoutReplacement); byKeys || !ordered && !d.replaced {
 		return math.NaN()
 	}
 	n, m := 1.0, float64(len(d.at))
 	for k := range d.size {
-		if n *= m; !d.replaced() {
+		if n *= m; !d.replaced {
 			n *= (m - float64(k)) / m
 		}
 	}
@@ -162,7 +153,7 @@ func (d *draws) enumerate(t *tally, drawn int, sample samplers.Sample, probabili
 	}
 	var left float64 // the weight that the next draw is from
 	for i, w := range d.population.Weights {
-		if d.replaced() || !slices.Contains(sample.Index, int32(i)) {
+		if d.replaced || !slices.Contains(sample.Index, int32(i)) {
 			left += w
 		}
 	}
@@ -171,12 +162,12 @@ func (d *draws) enumerate(t *tally, drawn int, sample samplers.Sample, probabili
 		switch {
 		case at < 0:
 			next.Index, next.Weight = append(sample.Index, int32(i)), append(sample.Weight, w)
-			if d.replaced() {
+			if d.replaced {
 				next.Count = append(sample.Count, 1)
 			} else {
 				next.Remaining = append(sample.Remaining, left)
 			}
-		case d.replaced():
+		case d.replaced:
 			next.Count = slices.Clone(sample.Count)
 			next.Count[at]++
 		default:
@@ -203,19 +194,20 @@ func (d *draws) simulate(ctx context.Context, t *tally, first, step, repeats int
 // measured are the exact means over all outcomes, or independent estimates of them from parts of
 // the draws.
 type measured struct {
-	p     []float64 // probabilities of the watched candidates
-	parts []*tally
-	exact bool
+	p       []float64 // probabilities of the watched candidates
+	parts   []*tally
+	exact   bool
+	repeats float64 // draws; +Inf if exact
 }
 
 // measure enumerates the outcomes, or simulates draws in the given number of parts if there are too
 // many outcomes. The number is fixed, so that sums do not depend on the number of cores.
 func (d *draws) measure(ctx context.Context, repeats int, seed uint64, parts int) (*measured, error) {
-	m := &measured{p: d.p, exact: d.outcomes() <= mostOutcomes}
+	m := &measured{p: d.p, exact: d.outcomes() <= mostOutcomes, repeats: float64(repeats)}
 	if parts = min(parts, repeats); m.exact {
-		parts = 1
+		parts, m.repeats = 1, math.Inf(1)
 	}
-	n := int64(len(d.p)) // a tally of each part and one of the recursion have two matrices
+	n := int64(len(d.p)) // a tally has two matrices, and the means as many
 	if err := memory.Check(fmt.Sprintf("study: covariances of %d candidates", n), memory.Product(16, int64(parts)+1, n, n)); err != nil {
 		return nil, err
 	}

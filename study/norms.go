@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
@@ -29,7 +31,7 @@ import (
 // sides decides when it fails.
 type Norms struct {
 	Laplacian *graph.Laplacian // required
-	Layers    []LayerNorms     // required
+	Layers    [][]float64      // ‖(HW)_[i]‖ of every node, for each layer; required
 	Nodes     []int32          // the batches Q are drawn from these; required
 
 	Batches int `default:"100" least:"1"` // number of Q's
@@ -108,7 +110,7 @@ func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
 	err := walk.batches(ctx, s.Laplacian, s.Nodes, s.Batch, s.Batches, s.Seed, s.Progress, func(b int) {
 		c1[b] = unevenness(walk.norms)
 		for l, layer := range s.Layers {
-			f, q := secondMoments(walk.nodes, walk.norms, layer.Norms)
+			f, q := secondMoments(walk.nodes, walk.norms, layer)
 			flat[l] += f
 			ladies[l] += q
 		}
@@ -119,10 +121,10 @@ func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
 	spread := NewSpread(c1)
 	for l, layer := range s.Layers {
 		row := NormsRow{
-			Layer: layer.Name, C1: spread.Mean, C1SEM: spread.SEM, C1P: unevenness(columns),
-			C2: boundingConstant(layer.Norms, 0), C2Cut: boundingConstant(layer.Norms, cut),
+			Layer: layerName(l), C1: spread.Mean, C1SEM: spread.SEM, C1P: unevenness(columns),
+			C2: boundingConstant(layer, 0), C2Cut: boundingConstant(layer, cut),
 			MomentRatio: flat[l] / ladies[l], FlatBetter: flat[l] < ladies[l],
-			HW: NewHistogram(layer.Norms, s.Bins, cut),
+			HW: NewHistogram(layer, s.Bins, cut),
 		}
 		row.Ratio = row.C1 / (row.C2 * row.C2)
 		row.RatioCut = row.C1 / (row.C2Cut * row.C2Cut)
@@ -135,22 +137,14 @@ func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
 // unevenness returns C₁, the mean square of the norms divided by the square of
 // their mean.
 func unevenness(norms []float64) float64 {
-	var sum, squares float64
-	for _, v := range norms {
-		sum += v
-		squares += v * v
-	}
-	return squares * float64(len(norms)) / (sum * sum)
+	sum := floats.Sum(norms)
+	return floats.Dot(norms, norms) * float64(len(norms)) / (sum * sum)
 }
 
 // boundingConstant returns C₂ of the norms between the quantiles cut and 1−cut.
 // The mean square is over all norms. C₂ is +Inf if one of the norms is zero.
 func boundingConstant(norms []float64, cut float64) float64 {
-	var squares float64
-	for _, v := range norms {
-		squares += v * v
-	}
-	mean := squares / float64(len(norms))
+	mean := floats.Dot(norms, norms) / float64(len(norms))
 	if mean == 0 {
 		return math.Inf(1)
 	}
@@ -193,10 +187,7 @@ func NewHistogram(values []float64, bins int, cut float64) Histogram {
 	if len(values) == 0 || bins < 1 {
 		return Histogram{}
 	}
-	h := Histogram{Max: slices.Max(values), Bars: figure.Bars{Counts: make([]int, bins)}}
-	for _, v := range values {
-		h.Mean += v / float64(len(values))
-	}
+	h := Histogram{Mean: floats.Sum(values) / float64(len(values)), Max: slices.Max(values), Bars: figure.Bars{Counts: make([]int, bins)}}
 	sorted := slices.DeleteFunc(slices.Sorted(slices.Values(values)), math.IsNaN)
 	finite := slices.DeleteFunc(slices.Clone(sorted), func(v float64) bool { return math.IsInf(v, 0) })
 	if n := len(finite); n > 0 {

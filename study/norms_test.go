@@ -132,7 +132,7 @@ func TestNormsVerdict(t *testing.T) {
 	for i := range equal {
 		equal[i] = 2
 	}
-	table, err := Norms{Laplacian: ring, Nodes: allNodes(50), Batch: 50, Batches: 3, Layers: []LayerNorms{{"layer 1", equal}}}.Run(t.Context())
+	table, err := Norms{Laplacian: ring, Nodes: allNodes(50), Batch: 50, Batches: 3, Layers: [][]float64{equal}}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestNormsVerdict(t *testing.T) {
 	near(t, "moment ratio", row.MomentRatio, 1, 1e-6)
 
 	star := starLaplacian(t, 50)
-	table, err = Norms{Laplacian: star, Nodes: allNodes(50), Batch: 20, Batches: 5, Layers: []LayerNorms{{"layer 1", equal}}}.Run(t.Context())
+	table, err = Norms{Laplacian: star, Nodes: allNodes(50), Batch: 20, Batches: 5, Layers: [][]float64{equal}}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,12 @@
 package study
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -43,20 +43,14 @@ func Save(dir, name string, t Table) error {
 		return fmt.Errorf("study: %s: there is no table to save", name)
 	}
 	base := filepath.Join(dir, name)
-	err := os.MkdirAll(dir, 0o777)
-	if err == nil {
-		err = atomicfile.Write(base+".json", func(w io.Writer) error {
-			e := json.NewEncoder(w)
-			e.SetIndent("", "  ")
-			return e.Encode(finite.JSON(t))
-		})
-	}
-	if err == nil {
-		err = atomicfile.Write(base+".csv", func(w io.Writer) error {
-			rows, l := csv.NewWriter(w), t.List()
-			return errors.Join(rows.Write(l.Header), rows.WriteAll(l.Records))
-		})
-	}
+	err := cmp.Or(os.MkdirAll(dir, 0o777), atomicfile.Write(base+".json", func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(finite.JSON(t))
+	}), atomicfile.Write(base+".csv", func(w io.Writer) error {
+		rows, l := csv.NewWriter(w), t.List()
+		return errors.Join(rows.Write(l.Header), rows.WriteAll(l.Records))
+	}))
 	if err != nil {
 		return fmt.Errorf("study: %s: %w", name, err)
 	}
@@ -108,10 +102,8 @@ func list(rows any, below ...string) List {
 // texts writes a value as CSV and as a terminal have it.
 func texts(v reflect.Value, format string) (record, shown string) {
 	switch {
-	case v.CanFloat() && math.IsNaN(v.Float()):
-		return "", Text(v.Float())
 	case v.CanFloat():
-		return finite.Text(v.Float()), fmt.Sprintf(format, v.Float())
+		return finite.Text(v.Float()), strings.Replace(fmt.Sprintf(format, v.Float()), "NaN", "–", 1)
 	case v.Kind() == reflect.Bool:
 		return fmt.Sprint(v), map[bool]string{true: "yes", false: "no"}[v.Bool()]
 	}

@@ -57,76 +57,52 @@ func RowNorms(c *graph.Features) []float64 {
 // first. H is the layer's input, computed over full neighbourhoods of all nodes without
 // dropout, and W the layer's weight. Cost: for each layer, inference up to it.
 func Products(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features) ([]*graph.Features, error) {
-	var all []*graph.Features
-	err := eachProduct(ctx, m, p, x, func(_ int, hw *graph.Features) { all = append(all, hw) })
-	slices.Reverse(all)
-	return all, err
-}
-
-// eachProduct calls visit with HW of each convolution, the first one first.
-func eachProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, visit func(layer int, hw *graph.Features)) error {
 	if m == nil {
-		return errors.New("study: products and norms need a model")
+		return nil, errors.New("study: products and norms need a model")
 	}
+	var all []*graph.Features
 	for l := range m.Convolutions {
-		hw, err := LayerProduct(ctx, m, p, x, l, nil)
+		hw, err := LayerProduct(ctx, m, p, x, l)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		visit(l, hw)
+		all = append(all, hw)
 	}
-	return nil
+	slices.Reverse(all)
+	return all, nil
 }
 
-// LayerProduct returns HW of one convolution, as Products does: a row for each of nodes, or, if
-// they are nil, of the graph. Layer 0 reads the features; errors call it layer 1, as the
-// command does. It runs inference for the nodes up to the layer.
-func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, layer int, nodes []int32) (*graph.Features, error) {
+// LayerProduct returns HW of one convolution, as Products does. Layer 0 reads the features;
+// errors call it layer 1, as the command does.
+func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, layer int) (*graph.Features, error) {
 	if m == nil || x == nil || layer < 0 || layer >= len(m.Convolutions) {
 		return nil, fmt.Errorf("study: a product of layer %d needs a model with it, and features", layer+1)
 	}
 	if err := checkGraph(p); err != nil {
 		return nil, err
 	}
-	var weight []float32
-	for l, c := range m.Convolutions[:layer+1] {
-		if c == nil || c.W == nil || c.W.Value() == nil || c.W.Dtype() != tensor.Float32 {
-			return nil, fmt.Errorf("study: layer %d of the model has no float32 weight", l+1)
-		}
-		weight = c.W.Value().Data().([]float32)
+	c := m.Convolutions[layer]
+	if c == nil || c.W == nil || c.W.Value() == nil || c.W.Dtype() != tensor.Float32 {
+		return nil, fmt.Errorf("study: layer %d of the model has no float32 weight", layer+1)
 	}
-	if layer > 0 {
-		h, width, err := m.InferHidden(ctx, p, x, nodes, layer)
-		if err != nil {
-			return nil, err
-		}
-		return Product(&graph.Features{Rows: len(h) / width, Cols: width, Data: h}, weight)
+	weight := c.W.Value().Data().([]float32)
+	if layer == 0 {
+		return Product(x, weight)
 	}
-	if nodes != nil && x.Data != nil && x.Share == nil {
-		return Product(rowsOf(x, nodes), weight)
+	h, width, err := m.InferHidden(ctx, p, x, nil, layer)
+	if err != nil {
+		return nil, err
 	}
-	hw, err := Product(x, weight)
-	if err == nil && nodes != nil {
-		hw = rowsOf(hw, nodes)
-	}
-	return hw, err
-}
-
-// rowsOf returns a copy of the rows of nodes.
-func rowsOf(x *graph.Features, nodes []int32) *graph.Features {
-	rows := &graph.Features{Rows: len(nodes), Cols: x.Cols}
-	for _, v := range nodes {
-		rows.Data = append(rows.Data, x.Row(int(v))...)
-	}
-	return rows
+	return Product(&graph.Features{Rows: p.Nodes(), Cols: width, Data: h}, weight)
 }
 
 // ModelNorms returns ‖(HW)_[i]‖ of every node and convolution of a trained
-// model, the first one first. It holds one layer's product in memory at a time.
-func ModelNorms(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features) ([]LayerNorms, error) {
-	var all []LayerNorms
-	err := eachProduct(ctx, m, p, x, func(l int, hw *graph.Features) {
-		all = append(all, LayerNorms{Name: fmt.Sprintf("layer %d", l+1), Norms: RowNorms(hw)})
-	})
+// model, the first one first. It holds all products in memory.
+func ModelNorms(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features) ([][]float64, error) {
+	products, err := Products(ctx, m, p, x)
+	var all [][]float64
+	for _, hw := range slices.Backward(products) {
+		all = append(all, RowNorms(hw))
+	}
 	return all, err
 }

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -110,7 +111,7 @@ func (c *productClaims) products(ctx context.Context, t *ClaimTable) error {
 			return &samplers.LayerWise{Laplacian: c.Laplacian, Sizes: []int{size}, Importance: importance, Draw: samplers.WithReplacement{}}, nil
 		}})
 	}
-	if err := e.check(); err != nil {
+	if err := setDefaults(&e); err != nil {
 		return err
 	}
 	contests, err := e.contests()
@@ -121,7 +122,7 @@ func (c *productClaims) products(ctx context.Context, t *ClaimTable) error {
 	if err != nil {
 		return err
 	}
-	w, walk := newErrorWorker(&e), newColumnWalk(c.Laplacian)
+	w, walk := &errorWorker{study: &e}, newColumnWalk(c.Laplacian)
 	terms := make([][]ammTerms, e.Repeats) // of each batch and law
 	for r := range terms {
 		seeds, err := w.begin(ctx, r)
@@ -207,6 +208,11 @@ func flatClaim(ofLADIES, ofFlat []float64, variance func(r, l int) float64) Clai
 	return row
 }
 
+// propagate writes P̃C of a block to dst.
+func propagate(dst []float32, block *graph.Block, c *graph.Features) {
+	kernel.SpMMGather(dst, &block.Matrix, block.Src, c.Data, c.Cols)
+}
+
 // mostLowRank is the largest number of batches whose matrices are decomposed, which costs
 // more than all other claims on a batch.
 const mostLowRank = 10
@@ -220,7 +226,7 @@ func (c *productClaims) lowRank(ctx context.Context, t *ClaimTable, s int) error
 	if err != nil {
 		return err
 	}
-	w := newErrorWorker(&e)
+	w := &errorWorker{study: &e}
 	columns := c.Product.Cols
 	components := min(c.Rank, columns)
 	var captured, chance, noise, exactRank, sampledRank []float64
@@ -235,11 +241,11 @@ func (c *productClaims) lowRank(ctx context.Context, t *ClaimTable, s int) error
 		}
 		exactProduct := make([]float32, len(seeds)*c.Product.Cols)
 		w.guess = make([]float32, len(exactProduct))
-		e.propagate(exactProduct, w.exact.Blocks[0])
+		propagate(exactProduct, w.exact.Blocks[0], c.Product)
 		if err := sampler.Sample(ctx, seeds, rand.New(samplers.NewSource(c.Seed, uint64(r), 1)), &w.batch); err != nil {
 			return err
 		}
-		e.propagate(w.guess, w.batch.Blocks[0])
+		propagate(w.guess, w.batch.Blocks[0], c.Product)
 		truth, guess := denseOf(exactProduct, columns), denseOf(w.guess, columns)
 		exact, err := spectrumOf(truth)
 		if err != nil {

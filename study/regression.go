@@ -3,8 +3,8 @@ package study
 import "math"
 
 // Regression accumulates pairs (x, y) for the least-squares line y = β0 + β1·x.
-// The zero value is empty. Sums are about the running means (Welford 1962;
-// merging: Chan, Golub & LeVeque 1979), so that large means do not cancel.
+// The zero value is empty. Sums are about the running means (Chan, Golub & LeVeque 1979),
+// so that large means do not cancel.
 type Regression struct {
 	N     int     `json:"n"`
 	MeanX float64 `json:"mean_x"`
@@ -15,15 +15,7 @@ type Regression struct {
 }
 
 // Add adds one pair.
-func (r *Regression) Add(x, y float64) {
-	r.N++
-	dx, dy := x-r.MeanX, y-r.MeanY
-	r.MeanX += dx / float64(r.N)
-	r.MeanY += dy / float64(r.N)
-	r.SXX += dx * (x - r.MeanX)
-	r.SYY += dy * (y - r.MeanY)
-	r.SXY += dx * (y - r.MeanY)
-}
+func (r *Regression) Add(x, y float64) { r.Merge(Regression{N: 1, MeanX: x, MeanY: y}) }
 
 // Merge adds all pairs of other.
 func (r *Regression) Merge(other Regression) {

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/study/figure"
+	"github.com/gcn-layerwise/gcn/train"
 )
 
 // Spread is the mean of several measurements, and their spread.
@@ -91,28 +91,26 @@ func Text(v float64) string {
 	case math.IsNaN(v):
 		return "–"
 	case a < 1e15 && (v == math.Trunc(v) || a >= 1000):
-		return strconv.FormatFloat(v, 'f', 0, 64)
+		return fmt.Sprintf("%.0f", v)
 	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
+	return fmt.Sprintf("%.4g", v)
 }
 
-// MeanCurve averages runs. at returns the mini-batch of a point, its place on the axis and its
-// value. The result has a point for each mini-batch of the first run at which all runs have a
-// value that is finite, at their mean place, with the error bar that bar returns.
-func MeanCurve[P any](name string, runs [][]P, at func(P) (batch int, x, y float64), bar func(Spread) float64) figure.Series {
+// MeanCurve averages the places x and the values y of runs. The result has a point for each
+// mini-batch of the first run at which all runs have finite ones, with the error bar that bar
+// returns.
+func MeanCurve(name string, runs [][]train.Evaluation, x, y func(train.Evaluation) float64, bar func(Spread) float64) figure.Series {
 	mean := figure.Series{Name: name}
-	places, values := map[int][]float64{}, map[int][]float64{} // by mini-batch
-	for _, points := range runs {
-		for _, p := range points {
-			if batch, x, y := at(p); finite.Is(x) && finite.Is(y) {
-				places[batch], values[batch] = append(places[batch], x), append(values[batch], y)
-			}
+	at := map[int][]train.Evaluation{} // by mini-batch
+	for _, e := range slices.Concat(runs...) {
+		if finite.Is(x(e)) && finite.Is(y(e)) {
+			at[e.Batch] = append(at[e.Batch], e)
 		}
 	}
 	for k := 0; len(runs) > 0 && k < len(runs[0]); k++ {
-		batch, _, _ := at(runs[0][k])
-		if spread := NewSpread(values[batch]); spread.N >= len(runs) {
-			mean.Add(NewSpread(places[batch]).Mean, spread.Mean, bar(spread))
+		if all := at[runs[0][k].Batch]; len(all) >= len(runs) {
+			values := SpreadOf(all, y)
+			mean.Add(SpreadOf(all, x).Mean, values.Mean, bar(values))
 		}
 	}
 	return mean

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/gcn-layerwise/gcn/study/figure"
+	"github.com/gcn-layerwise/gcn/train"
 )
 
 func TestSpread(t *testing.T) {
@@ -82,20 +83,17 @@ func TestText(t *testing.T) {
 // TestMeanCurve averages two runs, of which the second is shorter, with a value that is not
 // finite.
 func TestMeanCurve(t *testing.T) {
-	type point struct {
-		batch int
-		y     float64
-	}
-	at := func(batch int, y float64) point { return point{batch, y} }
-	place := func(p point) (int, float64, float64) { return p.batch, 10 * p.y, p.y }
-	runs := [][]point{{at(1, 1), at(2, 2), at(3, 3), at(4, 4)}, {at(1, 3), at(3, 4), at(2, math.NaN())}}
-	got := MeanCurve("a", runs, place, func(s Spread) float64 { return float64(s.N) })
+	at := func(batch int, y float64) train.Evaluation { return train.Evaluation{Batch: batch, Valid: y} }
+	x := func(e train.Evaluation) float64 { return 10 * e.Valid }
+	y := func(e train.Evaluation) float64 { return e.Valid }
+	runs := [][]train.Evaluation{{at(1, 1), at(2, 2), at(3, 3), at(4, 4)}, {at(1, 3), at(3, 4), at(2, math.NaN())}}
+	got := MeanCurve("a", runs, x, y, func(s Spread) float64 { return float64(s.N) })
 	want := figure.Series{Name: "a", X: []float64{20, 35}, Y: []float64{2, 3.5}, Error: []float64{2, 2}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
-	for _, runs := range [][][]point{nil, {{at(1, 1)}, {at(2, 1)}}} {
-		if got := MeanCurve("a", runs, place, nil); got.X != nil {
+	for _, runs := range [][][]train.Evaluation{nil, {{at(1, 1)}, {at(2, 1)}}} {
+		if got := MeanCurve("a", runs, x, y, nil); got.X != nil {
 			t.Errorf("a mean of nothing: %+v", got)
 		}
 	}

@@ -33,7 +33,7 @@ func TestTheorem(t *testing.T) {
 		m := len(p)
 		s := rapid.IntRange(1, m).Draw(t, "s")
 		n := rapid.IntRange(m, m+10).Draw(t, "n")
-		_, got, err := theorem(context.Background(), p, s, float64(n), nil)
+		_, got, err := theorem(context.Background(), p, s, float64(n), allNodes(m))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestTheoremBounds(t *testing.T) {
 		p := rapid.SliceOfN(rapid.Float64Range(0.01, 1), 2, 7).Draw(t, "p")
 		normalize(p)
 		s := rapid.IntRange(1, len(p)).Draw(t, "s")
-		_, v, err := theorem(context.Background(), p, s, math.Inf(1), nil)
+		_, v, err := theorem(context.Background(), p, s, math.Inf(1), allNodes(len(p)))
 		if err != nil {
 			t.Fatal(err)
 		}

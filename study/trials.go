@@ -102,9 +102,7 @@ func DefaultCandidates(a *Advice, layers, batch int, exactInput bool) []Candidat
 		if !exactInput {
 			all = append(all, Candidate{a.Method, a.Samples, false})
 		}
-		if exactInput || layers > 1 {
-			all = append(all, Candidate{a.Method, a.Samples[:layers-1], true})
-		}
+		all = append(all, Candidate{a.Method, a.Samples[:layers-1], true})
 	}
 	for _, times := range []int{1, 2, 4} {
 		if s := times * batch; float64(s) < fullShare*a.Layers[0].Candidates {
@@ -119,7 +117,13 @@ func DefaultCandidates(a *Advice, layers, batch int, exactInput bool) []Candidat
 // out the method full if its trial would take more operations than 4e11: the losses are then
 // relative to the best score.
 func (s Trials) Run(ctx context.Context) ([]Trial, error) {
-	if err := s.check(); err != nil {
+	switch {
+	case s.Data == nil || len(s.Candidates) == 0:
+		return nil, errors.New("study: trials need data and candidates")
+	case len(s.Data.Split.Valid) == 0:
+		return nil, errors.New("study: trials need validation nodes")
+	}
+	if err := setDefaults(&s); err != nil {
 		return nil, err
 	}
 	d := trainingOnly(s.Data)
@@ -161,19 +165,11 @@ func (s Trials) Run(ctx context.Context) ([]Trial, error) {
 	return trials, nil
 }
 
-func (s *Trials) check() error {
-	switch {
-	case s.Data == nil || s.Data.Graph == nil || s.Data.Features == nil || s.Data.Labels == nil || len(s.Candidates) == 0:
-		return errors.New("study: trials need data and candidates")
-	case len(s.Data.Split.Valid) == 0:
-		return errors.New("study: trials need validation nodes")
-	}
-	return setDefaults(s)
-}
-
 // try trains one candidate. It returns nil for the method full if that would take too long.
 func (s *Trials) try(ctx context.Context, d *datasets.Data, exact *layers.ExactInput, c Candidate, scored []int32, progress func(train.Progress)) (*Trial, error) {
-	linear := s.Layers == 2 && slices.ContainsFunc(samplers.Methods(), func(m samplers.Method) bool { return m.Name == c.Method && m.LinearControl })
+	linear := s.Layers == 2 && slices.ContainsFunc(samplers.Methods(), func(m samplers.Method) bool {
+		return m.Name == c.Method && m.LinearControl
+	})
 	m, err := c.model(d, exact, s.Layers, layers.GCNOptions{Hidden: s.Hidden, Seed: s.Seed, ControlLinear: linear})
 	if err != nil {
 		return nil, err
@@ -188,7 +184,8 @@ func (s *Trials) try(ctx context.Context, d *datasets.Data, exact *layers.ExactI
 	if c.Method == "full" && t.Operations*float64(s.Batches) > cmp.Or(s.most, 4e11) {
 		return nil, nil
 	}
-	if _, err := train.Fit(ctx, m, d, train.Options{Batch: s.Batch, MaxBatches: s.Batches, EvalEvery: s.Batches, Seed: s.Seed, Progress: progress}); err != nil {
+	o := train.Options{Batch: s.Batch, MaxBatches: s.Batches, EvalEvery: s.Batches, Seed: s.Seed, Progress: progress}
+	if _, err := train.Fit(ctx, m, d, o); err != nil {
 		return nil, err
 	}
 	t.Score, err = train.Evaluate(ctx, m, d, scored)

@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -28,14 +30,14 @@ func Estimators(nodes int) []Estimator {
 		{"replacement, naive", samplers.WithReplacement{}, samplers.Naive{}},
 		{"wrs, naive", wrs, samplers.Naive{}},
 		{"wrs, debiased", wrs, samplers.Debiased{}},
+		{"wrs, debiased, n = nodes", wrs, samplers.Debiased{Population: nodes}},
 		{"wrs, rank", wrs, samplers.Rank{}},
 		{"wrs, sum-and-sample", wrs, samplers.SumAndSample{}},
 		{"poisson, horvitz-thompson", samplers.Poisson{}, samplers.HorvitzThompson{}},
 		{"systematic, horvitz-thompson", samplers.Systematic{}, samplers.HorvitzThompson{}},
 	}
-	if nodes > 0 {
-		counting := Estimator{"wrs, debiased, n = nodes", wrs, samplers.Debiased{Population: nodes}}
-		all = slices.Insert(all, 3, counting)
+	if nodes == 0 {
+		return slices.Delete(all, 3, 4)
 	}
 	return all
 }
@@ -103,9 +105,7 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 	if len(v.Weights) == 0 || len(v.Sizes) == 0 {
 		return nil, errors.New("study: variance needs candidates and numbers of draws")
 	}
-	var err error
-	v.Weights, err = drawableWeights(v.Weights)
-	if err := cmp.Or(err, setDefaults(&v)); err != nil {
+	if err := setDefaults(&v); err != nil {
 		return nil, err
 	}
 	if v.Estimators == nil {
@@ -122,11 +122,17 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 			if s > len(v.Weights) {
 				continue
 			}
-			row, err := v.row(ctx, e, s, watch)
+			d, err := newDraws(v.Weights, s, e, watch)
 			if err != nil {
 				return nil, err
 			}
-			t.Rows = append(t.Rows, *row)
+			measured, err := d.measure(ctx, v.Repeats, v.Seed, 16)
+			if err != nil {
+				return nil, err
+			}
+			row := VarianceRow{Estimator: e.Name, Samples: s, Exact: measured.exact}
+			row.compare(measured.moments(), d.p, measured.repeats)
+			t.Rows = append(t.Rows, row)
 		}
 	}
 	return t, nil
@@ -149,24 +155,6 @@ func drawableWeights(weights []float64) ([]float64, error) {
 		weights[i] /= most
 	}
 	return weights, nil
-}
-
-func (v *Variance) row(ctx context.Context, e Estimator, s int, watch []int32) (*VarianceRow, error) {
-	d, err := newDraws(v.Weights, s, e, watch)
-	if err != nil {
-		return nil, err
-	}
-	measured, err := d.measure(ctx, v.Repeats, v.Seed, 16)
-	if err != nil {
-		return nil, err
-	}
-	repeats := float64(v.Repeats)
-	if measured.exact {
-		repeats = math.Inf(1)
-	}
-	r := &VarianceRow{Estimator: e.Name, Samples: s, Exact: measured.exact}
-	r.compare(measured.moments(), d.p, repeats)
-	return r, nil
 }
 
 // compare fills the row from the moments of candidates with probabilities p. It compares the moments
@@ -233,9 +221,7 @@ func LayerWeights(p *graph.Laplacian, rows []int32, squared bool) []float64 {
 	walk := newColumnWalk(p)
 	walk.walk(p, rows)
 	if squared {
-		for k, v := range walk.norms {
-			walk.norms[k] = v * v
-		}
+		floats.Mul(walk.norms, walk.norms)
 	}
 	return walk.norms
 }

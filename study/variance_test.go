@@ -81,7 +81,7 @@ func TestWithinTheorem(t *testing.T) {
 // TestTablesSave writes every kind of table.
 func TestTablesSave(t *testing.T) {
 	p := randomLaplacian(t, 80, 200, false, 41)
-	norms := []LayerNorms{{"layer 1", RowNorms(randomRows(80, 3, 0, 42))}}
+	norms := [][]float64{RowNorms(randomRows(80, 3, 0, 42))}
 	contender, err := ContenderByName("ladies", p, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -70,6 +70,30 @@ func checkControlGradients(t *testing.T, d *datasets.Data, m *layers.GCN) {
 	checkStepGradients(t, p, batch, 3e-3)
 }
 
+// TestRefreshesByStepSize keeps histories longer while a schedule makes steps small.
+func TestRefreshesByStepSize(t *testing.T) {
+	for _, c := range []struct {
+		schedule Schedule
+		want     []int
+	}{
+		{Schedule{}, []int{0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, 80, 85, 90, 95}},
+		{Schedule{Decay: DecayCosine}, []int{0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 60}},
+		{Schedule{Decay: DecayStep, Every: 30, Factor: 0.4}, []int{0, 5, 10, 15, 20, 25, 30, 40, 50, 60}},
+	} {
+		r := &run{model: &layers.Model{Refresher: new(layers.GCN)}}
+		r.options = Options{Adam: Adam{LR: 0.03}, Schedule: c.schedule, Micro: 1, Epochs: Unlimited, MaxBatches: 100, ControlEvery: 5}
+		var got []int
+		for r.state.Batch = range 100 {
+			if r.refreshes() {
+				got = append(got, r.state.Batch)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%v: refreshes before batches %v, want %v", c.schedule, got, c.want)
+		}
+	}
+}
+
 // TestControlResumes stops runs at and between refreshes. The weights equal the weights
 // of a run that was not stopped, for any number of workers.
 func TestControlResumes(t *testing.T) {

@@ -44,15 +44,9 @@ type Imported struct {
 	values []float32 // in the parameter's shape
 }
 
-// layerName names a layer of a file.
-type layerName struct {
-	name   string
-	mapped bool // name is the model's, by ImportOptions
-}
-
 // foreignLayer is a layer of another library.
 type foreignLayer struct {
-	layerName
+	name    string                     // the model's if ImportOptions map the layer
 	parts   map[string]*weights.Tensor // "weight" and "bias"
 	linear  bool                       // the weight is (outputs, inputs), by its name
 	pattern string                     // the name without its numbers
@@ -65,15 +59,18 @@ func (l *foreignLayer) part(p parameter) *weights.Tensor {
 	return l.parts[part]
 }
 
-// foreignLayers returns the layers of a file, in order.
-func foreignLayers(tensors []weights.Tensor, o ImportOptions) (all []*foreignLayer, err error) {
+// foreignLayers returns the layers of a file: those that o maps, by the model's names, and the others in
+// order.
+func foreignLayers(tensors []weights.Tensor, o ImportOptions) (mapped map[string]*foreignLayer, free []*foreignLayer, err error) {
 	number := regexp.MustCompile(`\d+`)
-	used, known := map[string]bool{}, map[layerName]*foreignLayer{}
+	used := map[string]bool{}
+	mapped = map[string]*foreignLayer{}
+	others := map[string]*foreignLayer{}
 	for k := range tensors {
 		t := &tensors[k]
-		name, mapped := o.Layers[t.Name]
-		if used[t.Name] = used[t.Name] || mapped; !mapped {
-			name = t.Name
+		name, known := t.Name, others
+		if ours, is := o.Layers[name]; is {
+			used[name], name, known = true, ours, mapped
 		}
 		dot := strings.LastIndex(name, ".")
 		layer, part := name[:max(dot, 0)], name[dot+1:]
@@ -81,51 +78,50 @@ func foreignLayers(tensors []weights.Tensor, o ImportOptions) (all []*foreignLay
 			part = "bias"
 		}
 		if dot < 0 || part != "weight" && part != "bias" {
-			return nil, fmt.Errorf("tensor %q is no weight or bias of a layer", t.Name)
+			return nil, nil, fmt.Errorf("tensor %q is no weight or bias of a layer", t.Name)
 		}
 		inner := layer[max(strings.LastIndex(layer, "."), 0):]
 		linear, sage := inner == ".lin", inner == ".lin_l" || inner == ".fc_neigh"
 		switch {
 		case inner == ".lin_r" || inner == ".fc_self":
-			return nil, fmt.Errorf("tensor %q maps a node's own row, which this model's layers have no place for", t.Name)
+			return nil, nil, fmt.Errorf("tensor %q maps a node's own row, which this model's layers have no place for", t.Name)
 		case sage && !o.Mean:
-			return nil, fmt.Errorf("tensor %q is of a SAGE layer, which takes a mean over neighbours, and the model's P is symmetric", t.Name)
+			return nil, nil, fmt.Errorf("tensor %q is of a SAGE layer, which takes a mean over neighbours, and the model's P is symmetric", t.Name)
 		case linear && part == "weight" && o.Mean:
-			return nil, fmt.Errorf("tensor %q is of a GCNConv, whose P is symmetric, and the model takes a mean over neighbours", t.Name)
+			return nil, nil, fmt.Errorf("tensor %q is of a GCNConv, whose P is symmetric, and the model takes a mean over neighbours", t.Name)
 		case linear || sage:
 			layer = strings.TrimSuffix(layer, inner)
 		}
 		if ours, is := o.Layers[layer]; is {
-			used[layer], layer, mapped = true, ours, true
+			used[layer], layer, known = true, ours, mapped
 		}
-		l := known[layerName{layer, mapped}]
+		l := known[layer]
 		if l == nil {
 			l = &foreignLayer{
-				layerName: layerName{layer, mapped},
-				parts:     map[string]*weights.Tensor{},
-				pattern:   number.ReplaceAllString(layer, "0"),
+				name:    layer,
+				parts:   map[string]*weights.Tensor{},
+				pattern: number.ReplaceAllString(layer, "0"),
 				key: number.ReplaceAllStringFunc(layer, func(n string) string {
 					n = strings.TrimLeft(n, "0")
 					return fmt.Sprintf("%03d%s", len(n), n)
 				}),
 			}
-			known[l.layerName] = l
-			all = append(all, l)
+			known[layer] = l
 		}
 		if other := l.parts[part]; other != nil {
-			return nil, fmt.Errorf("tensors %q and %q have the same part in layer %q", other.Name, t.Name, layer)
+			return nil, nil, fmt.Errorf("tensors %q and %q have the same part in layer %q", other.Name, t.Name, layer)
 		}
 		l.parts[part], l.linear = t, l.linear || part == "weight" && (linear || sage)
 	}
-	slices.SortFunc(all, func(l, other *foreignLayer) int { // layers of one pattern by the number in the name
+	free = slices.SortedFunc(maps.Values(others), func(l, other *foreignLayer) int { // layers of one pattern by the number in the name
 		return cmp.Or(cmp.Compare(l.pattern, other.pattern), cmp.Compare(l.key, other.key), cmp.Compare(l.name, other.name))
 	})
 	for _, name := range slices.Sorted(maps.Keys(o.Layers)) {
 		if !used[name] {
-			return nil, fmt.Errorf("it holds no layer %q to map to %q: its other layers are %s", name, o.Layers[name], layerNames(all))
+			return nil, nil, fmt.Errorf("it holds no layer %q to map to %q: its other layers are %s", name, o.Layers[name], layerNames(free))
 		}
 	}
-	return all, nil
+	return mapped, free, nil
 }
 
 // modelLayer is a layer of the model: its weight, and its bias if it has one.
@@ -161,24 +157,23 @@ func shapes(t *weights.Tensor, p parameter) (same, turned bool) {
 }
 
 // next returns the layer of the file for m. That is the layer mapped to m. Without one, next looks at
-// the first layer of each pattern of names. Exactly one of these must fit.
-func (m modelLayer) next(order []*foreignLayer) (*foreignLayer, error) {
-	if at := slices.IndexFunc(order, func(l *foreignLayer) bool { return l.mapped && l.name == m.name }); at >= 0 {
-		return order[at], m.misfit(order[at])
+// the first free layer of each pattern of names. Exactly one of these must fit.
+func (m modelLayer) next(mapped map[string]*foreignLayer, free []*foreignLayer) (*foreignLayer, error) {
+	if l := mapped[m.name]; l != nil {
+		return l, m.misfit(l)
 	}
 	for _, beside := range []string{"own", "skip", "state", "second", "jump", "labels"} {
 		if strings.HasPrefix(m.name, beside) {
 			return nil, fmt.Errorf("the model's %q is not in the sequence of layers: name its layer in the file by Layers (gcn import: --map)", m.name)
 		}
 	}
-	order = slices.DeleteFunc(slices.Clone(order), func(l *foreignLayer) bool { return l.mapped })
-	if len(order) == 0 {
+	if len(free) == 0 {
 		return nil, fmt.Errorf("it has no layer left for %q", m.name)
 	}
 	var fit []*foreignLayer
 	var misfit error // of the layer with m's name, or else of the first one
-	first := order[0]
-	for _, l := range order {
+	first := free[0]
+	for _, l := range free {
 		if l.pattern != first.pattern {
 			first = l
 		}
@@ -200,20 +195,18 @@ func (m modelLayer) next(order []*foreignLayer) (*foreignLayer, error) {
 	return nil, fmt.Errorf("the model's %q may be each of the layers %s: say which by Layers (gcn import: --map %s=%s)", m.name, layerNames(fit), fit[0].name, m.name)
 }
 
-// layerNames lists the names of layers that are not mapped.
+// layerNames lists the names of layers.
 func layerNames(all []*foreignLayer) string {
 	var names []string
 	for _, l := range all {
-		if !l.mapped {
-			names = append(names, l.name)
-		}
+		names = append(names, l.name)
 	}
 	return strings.Join(names, ", ")
 }
 
 // matchedLayers matches the layers of another library.
 func matchedLayers(params []parameter, tensors []weights.Tensor, o ImportOptions, after map[string]bool) (found []Imported, err error) {
-	order, err := foreignLayers(tensors, o)
+	mapped, free, err := foreignLayers(tensors, o)
 	if err != nil {
 		return nil, err
 	}
@@ -223,11 +216,12 @@ func matchedLayers(params []parameter, tensors []weights.Tensor, o ImportOptions
 		if end := slices.IndexFunc(m.params, func(p parameter) bool { return !strings.HasPrefix(p.Name, m.name+".") }); end > 0 {
 			m.params = m.params[:end]
 		}
-		l, err := m.next(order)
+		l, err := m.next(mapped, free)
 		if err != nil {
 			return nil, err
 		}
-		order = slices.DeleteFunc(order, func(other *foreignLayer) bool { return other == l })
+		delete(mapped, m.name)
+		free = slices.DeleteFunc(free, func(other *foreignLayer) bool { return other == l })
 		for _, p := range m.params {
 			one, err := l.imported(l.part(p), p, o.Square, after)
 			if err != nil {
@@ -236,11 +230,11 @@ func matchedLayers(params []parameter, tensors []weights.Tensor, o ImportOptions
 			found = append(found, one)
 		}
 	}
-	if rest := layerNames(order); rest != "" {
+	if rest := layerNames(free); rest != "" {
 		return nil, fmt.Errorf("the model has no layer for %s: it has %d parameters, the file %d tensors", rest, len(params), len(tensors))
 	}
-	if len(order) > 0 {
-		return nil, fmt.Errorf("the model has no layer %q to map to", order[0].name)
+	for name := range mapped {
+		return nil, fmt.Errorf("the model has no layer %q to map to", name)
 	}
 	return found, nil
 }

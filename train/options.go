@@ -61,8 +61,9 @@ type Options struct {
 	EvalSamples int
 
 	// ControlEvery is the number of batches between two refreshes of the histories of a
-	// control (layers.Refresher), beside the one before the first batch; 0 means 50.
-	// Without such histories it does nothing.
+	// control (layers.Refresher), beside the one before the first batch; 0 means 50. While
+	// Schedule makes the step size k or more times as small, k a whole number, there are k times
+	// as many: histories age with the size of the steps. Without such histories it does nothing.
 	ControlEvery int
 
 	Workers int    // sampling goroutines; 0 means GOMAXPROCS; results do not depend on it

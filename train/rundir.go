@@ -37,10 +37,8 @@ func openRunDir(path string, o Options) (*runDir, error) {
 		return nil, fmt.Errorf("train: the run's folder: %w", err)
 	}
 	d := &runDir{path: path, folder: folder}
-	if d.present, err = folder.Present(); err == nil && len(d.present) > 0 && !o.Overwrite && !o.Resume {
+	if d.present = folder.Present(); len(d.present) > 0 && !o.Overwrite && !o.Resume {
 		err = fmt.Errorf("%s: %w: it holds %s; resume the run, overwrite it, or name another folder", path, ErrRunExists, d.present[0])
-	}
-	if err != nil {
 		return nil, named(join(err, d.close()))
 	}
 	return d, nil

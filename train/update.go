@@ -181,7 +181,8 @@ func (r *run) failed(update int, err error) error {
 
 // refreshes reports whether the histories of a control are refreshed before the next batch.
 func (r *run) refreshes() bool {
-	return r.model.Refresher != nil && r.state.Batch%r.options.ControlEvery == 0
+	every := float64(r.options.ControlEvery) * math.Floor(r.options.Adam.LR/r.scheduled().LR)
+	return r.model.Refresher != nil && math.Mod(float64(r.state.Batch), every) == 0
 }
 
 // refresh fills the histories.

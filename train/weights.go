@@ -10,8 +10,8 @@ import (
 	"github.com/gcn-layerwise/gcn/layers"
 )
 
-// ExportParameters writes m's parameters, with their names and shapes, to a .safetensors or
-// .npz file. An existing file is replaced whole. A weight is (inputs, outputs): transpose it
+// ExportParameters writes m's parameters, with their names and shapes, to a .safetensors
+// file. An existing file is replaced whole. A weight is (inputs, outputs): transpose it
 // for PyTorch's Linear. The bias of a convolution that adds it after the propagation is
 // named conv0.bias_after, not conv0.bias. ImportParameters reads the file. On a GPU, call
 // Program.Pull before. Values that are not finite are an error, and nothing is written.
@@ -33,8 +33,8 @@ func ExportParameters(path string, m Model) error {
 	return named(weights.Write(path, tensors))
 }
 
-// ImportParameters sets m's parameters from a .safetensors or .npz file, or from a
-// state_dict that torch.save wrote to a .pt or .pth file. The file holds the model's own
+// ImportParameters sets m's parameters from a .safetensors file, or from a
+// state_dict that torch.save wrote to a .pt or .pth file. Their values must be float32. The file holds the model's own
 // names and shapes, as ExportParameters writes them, or layers of another library:
 //
 //	NAME.lin.weight, NAME.bias            GCNConv of PyTorch Geometric

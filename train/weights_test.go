@@ -113,19 +113,17 @@ func TestImportTorch(t *testing.T) {
 		if worst > 1e-5 || len(found) != len(m.Parameters) || !found[0].Transposed {
 			t.Errorf("%s: logits differ by %v: %+v", c.name, worst, found)
 		}
-		// Out and in again, in both formats.
-		for _, extension := range []string{".safetensors", ".npz"} {
-			path := filepath.Join(t.TempDir(), c.name+extension)
-			if err := ExportParameters(path, m); err != nil {
-				t.Fatal(err)
-			}
-			before := weightsOf(t, m.Parts())
-			for _, p := range m.Parameters {
-				clear(p.Value().Data().([]float32))
-			}
-			if _, err := ImportParameters(t.Context(), path, m, ImportOptions{}); err != nil || !slices.Equal(weightsOf(t, m.Parts()), before) {
-				t.Errorf("%s: other parameters come back, or %v", path, err)
-			}
+		// Out and in again.
+		path := filepath.Join(t.TempDir(), c.name+".safetensors")
+		if err := ExportParameters(path, m); err != nil {
+			t.Fatal(err)
+		}
+		before := weightsOf(t, m.Parts())
+		for _, p := range m.Parameters {
+			clear(p.Value().Data().([]float32))
+		}
+		if _, err := ImportParameters(t.Context(), path, m, ImportOptions{}); err != nil || !slices.Equal(weightsOf(t, m.Parts()), before) {
+			t.Errorf("%s: other parameters come back, or %v", path, err)
 		}
 	}
 }
@@ -171,7 +169,7 @@ func TestImportOrders(t *testing.T) {
 					other[i].Name = rename(other[i].Name)
 				}
 				rand.New(rand.NewPCG(seed, 1)).Shuffle(len(other), func(i, j int) { other[i], other[j] = other[j], other[i] })
-				path := filepath.Join(t.TempDir(), []string{"w.npz", "w.safetensors"}[seed%2])
+				path := filepath.Join(t.TempDir(), "w.safetensors")
 				if err := weights.Write(path, other); err != nil {
 					t.Fatal(err)
 				}
@@ -194,7 +192,7 @@ func TestImportMap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "w.npz")
+	path := filepath.Join(t.TempDir(), "w.safetensors")
 	write := func(names map[string]string) {
 		t.Helper()
 		other := slices.Clone(tensors)
@@ -252,7 +250,7 @@ func TestImportErrors(t *testing.T) {
 	good := []weights.Tensor{tensor("a.bias", 4), tensor("a.lin.weight", 4, f), tensor("out.weight", c, 4), tensor("out.bias", c)}
 	nan := tensor("out.bias", c)
 	nan.Values[1] = float32(math.NaN())
-	path := filepath.Join(t.TempDir(), "w.npz")
+	path := filepath.Join(t.TempDir(), "w.safetensors")
 	before := weightsOf(t, m.Parts())
 	for want, tensors := range map[string][]weights.Tensor{
 		"is square":                   good, // 4 classes, 4 hidden
@@ -337,7 +335,7 @@ func TestExportInALoop(t *testing.T) {
 	if _, err := ImportParameters(t.Context(), path, m, ImportOptions{}); err != nil || !slices.Equal(program.Parameters(), want) {
 		t.Errorf("the refused export has changed the file, or %v", err)
 	}
-	if err := ExportParameters(filepath.Join(path, "x.npz"), other); err == nil {
+	if err := ExportParameters(filepath.Join(path, "x.safetensors"), other); err == nil {
 		t.Error("no error about a file that cannot be written")
 	}
 }

@@ -235,7 +235,7 @@ func TestWrongValuesOfFlags(t *testing.T) {
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if slices.Contains(texts, f.Value.Type()) || f.Name == "population" || f.Name == "help" || f.Name == helpAll {
+			if slices.Contains(texts, f.Value.Type()) || f.Name == "help" || f.Name == helpAll {
 				return
 			}
 			count++
@@ -252,7 +252,7 @@ func TestWrongValuesOfFlags(t *testing.T) {
 	if count < 150 {
 		t.Errorf("%d flags", count)
 	}
-	for _, line := range []string{"bench sampling --methods=", "study features --hops=", "study theorem --population=", "study variance --weights=,"} {
+	for _, line := range []string{"bench sampling --methods=", "study features --hops=", "study variance --weights=,"} {
 		_, flag, _ := strings.Cut(line, " --")
 		fail(t, exitUsage, []string{"--" + strings.Trim(flag, "=,")}, strings.Fields(line)...)
 	}

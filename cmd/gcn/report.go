@@ -42,7 +42,7 @@ func newReportCommand() *cobra.Command {
 		rows := []comparedRow{}
 		for _, m := range report.Compare(runs) {
 			rows = append(rows, comparedRow{
-				Name: m.Name, Runs: m.Runs, Sampled: m.Sampled,
+				Name: m.Name, Runs: len(m.Runs), Sampled: m.Sampled,
 				BestValid:    known(m.BestValid.Mean, m.BestValid.N > 0),
 				BestValidStd: known(m.BestValid.SD, m.BestValid.N > 1),
 				Test:         known(m.Test.Mean, m.Test.N > 0),

@@ -62,13 +62,13 @@ func (o *subjectOptions) open(ctx context.Context) (*subject, error) {
 // and a random weight.
 func (o *studyOptions) product(ctx context.Context, s *subject, layer int) (*graph.Features, error) {
 	if s.model != nil {
-		return study.LayerProduct(ctx, s.model, s.data.Laplacian(), s.data.Features, layer-1, nil)
+		return study.LayerProduct(ctx, s.model, s.data.Laplacian(), s.data.Features, layer-1)
 	}
 	return run.RandomProduct(s.data, o.Hidden, o.Seed)
 }
 
 // norms returns the row norms of HW of every layer.
-func (o *studyOptions) norms(ctx context.Context, s *subject) ([]study.LayerNorms, error) {
+func (o *studyOptions) norms(ctx context.Context, s *subject) ([][]float64, error) {
 	if s.model != nil {
 		return study.ModelNorms(ctx, s.model, s.data.Laplacian(), s.data.Features)
 	}
@@ -76,7 +76,7 @@ func (o *studyOptions) norms(ctx context.Context, s *subject) ([]study.LayerNorm
 	if err != nil {
 		return nil, err
 	}
-	return []study.LayerNorms{{Name: "layer 1", Norms: study.RowNorms(hw)}}, nil
+	return [][]float64{study.RowNorms(hw)}, nil
 }
 
 // newStudy returns the command of a study: it opens the subject, measures it, and saves and

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -71,27 +70,14 @@ func newStudyVarianceCommand() *cobra.Command {
 func newStudyTheoremCommand() *cobra.Command {
 	var o struct {
 		factorOptions
-		Repeats    int      `json:"repeats" default:"20000" range:"[200," help:"draws, where moments are estimated"`
-		Watch      int      `json:"watch" default:"16" range:"[1," help:"watched candidates, spread over the probabilities"`
-		Population []string `json:"population" arg:"NAME,..." default:"candidates,inf" help:"n of the debiased weights: numbers, candidates, or inf for α = 1/k as in the theorem's proof"`
+		Repeats int `json:"repeats" default:"20000" range:"[200," help:"draws, where moments are estimated"`
+		Watch   int `json:"watch" default:"16" range:"[1," help:"watched candidates, spread over the probabilities"`
 	}
 	return newStudy("theorem", &o, func(ctx context.Context, s *subject) (study.Table, error) {
 		s.weights = ""
-		what := study.Claims{
+		return study.Claims{
 			Weights: o.Weights, Sizes: o.Samples, Watch: o.Watch, Repeats: o.Repeats, Seed: o.Seed,
 			Progress: everySeconds(s.stderr, "sample sizes"),
-		}
-		least := float64(len(o.Weights))
-		for _, text := range o.Population {
-			n, err := strconv.ParseFloat(text, 64) // also of inf
-			if text == "candidates" {
-				n, err = least, nil
-			}
-			if err != nil || !(n >= least) {
-				return nil, usagef("--population %s: want inf, candidates, or a number of at least the %v candidates", text, least)
-			}
-			what.Populations = append(what.Populations, n)
-		}
-		return what.Run(ctx)
+		}.Run(ctx)
 	})
 }

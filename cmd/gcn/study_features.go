@@ -24,12 +24,11 @@ func newStudyFeaturesCommand() *cobra.Command {
 		}
 		gcn.ChooseLimit(s.data)
 		alone := study.FeaturesAlone{
-			Data:         s.data,
-			Hops:         o.Hops,
-			Runs:         o.Runs,
-			Options:      gcn.Fit(),
-			AutoInterval: true,
-			Trained:      s.model,
+			Data:    s.data,
+			Hops:    o.Hops,
+			Runs:    o.Runs,
+			Options: gcn.Fit(),
+			Trained: s.model,
 		}
 		alone.Options.Config, alone.Options.CheckpointInterval, alone.Options.Seed = nil, 0, o.Seed
 		if s.model == nil {

@@ -15,9 +15,9 @@ import (
 func newExportCommand() *cobra.Command {
 	var o struct {
 		Run string `json:"run" arg:"DIR" need:"the folder of a training run" help:"the run's folder DIR; required"`
-		Out string `json:"out" arg:"FILE" need:"a file ending in .safetensors or .npz" help:"FILE to write, ending in .safetensors or .npz; required"`
+		Out string `json:"out" arg:"FILE" need:"a file ending in .safetensors" help:"FILE to write, ending in .safetensors; required"`
 	}
-	return newCommand("export --run DIR --out FILE.safetensors|.npz", &o, func(cmd *cobra.Command, _ []string) (any, error) {
+	return newCommand("export --run DIR --out FILE.safetensors", &o, func(cmd *cobra.Command, _ []string) (any, error) {
 		if err := weights.CheckName(o.Out); err != nil {
 			return nil, usagef("--out %w", err)
 		}

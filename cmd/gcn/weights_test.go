@@ -21,32 +21,29 @@ func TestExportAndImport(t *testing.T) {
 	} {
 		succeed(t, trainArgs(append([]string{"--out", name, "-q", "--method", "ladies-flat-debiased"}, more...)...)...)
 		succeed(t, "predict", "--run", name, "--out", "want.npy", "--logits")
-		for _, file := range []string{name + ".npz", name + ".safetensors"} {
-			succeed(t, "export", "--run", name, "--out", file)
-			succeed(t, append([]string{"import", file, "--data", smallData, "--hidden", "16", "--out", file + "-run"}, more...)...)
-			succeed(t, "predict", "--run", file+"-run", "--out", "got.npy", "--logits")
-			if !bytes.Equal(readFile(t, "got.npy"), readFile(t, "want.npy")) {
-				t.Errorf("%s: other predictions", file)
-			}
-			if out := succeed(t, "eval", "--run", file+"-run"); out.stderr != "" {
-				t.Errorf("eval says %s", out.stderr)
-			}
+		file := name + ".safetensors"
+		succeed(t, "export", "--run", name, "--out", file)
+		succeed(t, append([]string{"import", file, "--data", smallData, "--hidden", "16", "--out", file + "-run"}, more...)...)
+		succeed(t, "predict", "--run", file+"-run", "--out", "got.npy", "--logits")
+		if !bytes.Equal(readFile(t, "got.npy"), readFile(t, "want.npy")) {
+			t.Errorf("%s: other predictions", file)
 		}
-		fail(t, exitFailed, []string{"taken by a run"}, append([]string{"import", name + ".npz", "--data", smallData, "--hidden", "16", "--out", name}, more...)...)
+		if out := succeed(t, "eval", "--run", file+"-run"); out.stderr != "" {
+			t.Errorf("eval says %s", out.stderr)
+		}
+		fail(t, exitFailed, []string{"taken by a run"}, append([]string{"import", file, "--data", smallData, "--hidden", "16", "--out", name}, more...)...)
 	}
 	// Biases after the propagation have other names: the other model refuses them.
 	succeed(t, trainArgs("--out", "after", "-q", "--bias-after")...)
-	for _, file := range []string{"after.npz", "after.safetensors"} {
-		succeed(t, "export", "--run", "after", "--out", file)
-		fail(t, exitFailed, []string{file, "conv0.bias_after", "--bias-after"}, "import", file, "--data", smallData, "--hidden", "16", "--out", "x")
-		succeed(t, "import", file, "--data", smallData, "--hidden", "16", "--out", file+"-run", "--bias-after")
-	}
-	fail(t, exitFailed, []string{"program.npz", "conv0.bias", "without --bias-after"}, "import", "program.npz", "--data", smallData, "--hidden", "16", "--out", "x", "--bias-after")
-	fail(t, exitFailed, []string{"program.npz", "conv0", "shape"}, "import", "program.npz", "--data", smallData, "--hidden", "17", "--out", "x")
-	fail(t, exitUsage, []string{"--out"}, "import", "program.npz")
-	fail(t, exitUsage, []string{"--square"}, "import", "program.npz", "--out", "x", "--square", "round")
-	fail(t, exitUsage, []string{".safetensors or .npz"}, "export", "--run", "program", "--out", "x.pt")
-	fail(t, exitUsage, []string{"--run is needed"}, "export", "--out", "x.npz")
+	succeed(t, "export", "--run", "after", "--out", "after.safetensors")
+	fail(t, exitFailed, []string{"after.safetensors", "conv0.bias_after", "--bias-after"}, "import", "after.safetensors", "--data", smallData, "--hidden", "16", "--out", "x")
+	succeed(t, "import", "after.safetensors", "--data", smallData, "--hidden", "16", "--out", "after-run", "--bias-after")
+	fail(t, exitFailed, []string{"program.safetensors", "conv0.bias", "without --bias-after"}, "import", "program.safetensors", "--data", smallData, "--hidden", "16", "--out", "x", "--bias-after")
+	fail(t, exitFailed, []string{"program.safetensors", "conv0", "shape"}, "import", "program.safetensors", "--data", smallData, "--hidden", "17", "--out", "x")
+	fail(t, exitUsage, []string{"--out"}, "import", "program.safetensors")
+	fail(t, exitUsage, []string{"--square"}, "import", "program.safetensors", "--out", "x", "--square", "round")
+	fail(t, exitUsage, []string{".safetensors"}, "export", "--run", "program", "--out", "x.pt")
+	fail(t, exitUsage, []string{"--run is needed"}, "export", "--out", "x.safetensors")
 	fail(t, exitFailed, []string{"none.pt"}, "import", "none.pt", "--data", smallData, "--out", "x")
 	if _, err := os.Stat("x"); err == nil {
 		t.Error("a refused import leaves a folder")
@@ -105,13 +102,13 @@ func TestImportTorch(t *testing.T) {
 		}
 		words = append(words, x)
 	}
-	args = []string{"import", "words.npz", "--data", "npy:g", "--hidden", "3", "--layers", "3", "--model", "equation", "--bias-after", "--out", "w"}
+	args = []string{"import", "words.safetensors", "--data", "npy:g", "--hidden", "3", "--layers", "3", "--model", "equation", "--bias-after", "--out", "w"}
 	first := []weights.Tensor{{Name: "in.lin.weight", Shape: []int{3, 5}, Values: make([]float32, 15)}, {Name: "in.bias", Shape: []int{3}, Values: make([]float32, 3)}}
-	if err := weights.Write("words.npz", append(words, first...)); err != nil {
+	if err := weights.Write("words.safetensors", append(words, first...)); err != nil {
 		t.Fatal(err)
 	}
-	fail(t, exitFailed, []string{"words.npz", "first, last", "--map first=conv1"}, args...)
-	fail(t, exitFailed, []string{"words.npz", `no layer "second"`}, append(args, "--map", "second=conv1")...)
+	fail(t, exitFailed, []string{"words.safetensors", "first, last", "--map first=conv1"}, args...)
+	fail(t, exitFailed, []string{"words.safetensors", `no layer "second"`}, append(args, "--map", "second=conv1")...)
 	succeed(t, append(args, "--map", "first=conv1,last=conv2")...)
 	succeed(t, append(args[:len(args)-1], "w2", "--map", "first=conv1")...)
 	fail(t, exitFailed, []string{`no layer "second"`}, append(args[:len(args)-1], "w3", "--map", "second=conv1", "--map", "first=conv1")...)

@@ -7,7 +7,6 @@
 package finite
 
 import (
-	std "encoding/json"
 	"errors"
 	"math"
 	"strconv"
@@ -66,15 +65,10 @@ func write[T float32 | float64](e *jsontext.Encoder, x T) error {
 }
 
 // Unmarshal is json.Unmarshal of encoding/json, except that null sets a number to NaN. v
-// is a pointer. A value of another kind is encoding/json's error.
+// is a pointer.
 func Unmarshal(text []byte, v any) error {
-	err := json.Unmarshal(text, v, v1.DefaultOptionsV1(), json.WithUnmarshalers(json.JoinUnmarshalers(
+	return json.Unmarshal(text, v, v1.DefaultOptionsV1(), json.WithUnmarshalers(json.JoinUnmarshalers(
 		json.UnmarshalFromFunc(read[float64]), json.UnmarshalFromFunc(read[float32]))))
-	var kind *v1.UnmarshalTypeError
-	if errors.As(err, &kind) {
-		return &std.UnmarshalTypeError{Value: kind.Value, Type: kind.Type, Offset: kind.Offset, Struct: kind.Struct, Field: kind.Field}
-	}
-	return err
 }
 
 func read[T float32 | float64](d *jsontext.Decoder, x *T) error {

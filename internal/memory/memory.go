@@ -44,11 +44,7 @@ func Check(what string, bytes int64) error {
 	if uint64(bytes) <= limit {                        // not of a negative number
 		return nil
 	}
-	size := Text(uint64(bytes))
-	if bytes < 0 {
-		size = "more than " + Text(int64(math.MaxInt64))
-	}
-	return fmt.Errorf("%s would take %s of memory, this process may take %s: %w", what, size, Text(limit), ErrTooLarge)
+	return fmt.Errorf("%s would take %s of memory, this process may take %s: %w", what, Text(uint64(bytes)), Text(limit), ErrTooLarge)
 }
 
 // Budget returns the bytes that long work may take: those asked for, or by default half of the

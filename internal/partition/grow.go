@@ -108,8 +108,7 @@ func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 func (q *queue) Push(c any) { *q = append(*q, c.(candidate)) }
 
 func (q *queue) Pop() any {
-	last := len(*q) - 1
-	c := (*q)[last]
-	*q = (*q)[:last]
+	c := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
 	return c
 }

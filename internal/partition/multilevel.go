@@ -38,20 +38,18 @@ func Multilevel(a *graph.CSR, parts int) ([]int32, error) {
 	if parts < 1 || parts > n {
 		return nil, fmt.Errorf("partition: %d parts of %d nodes, want between 1 and the number of nodes", parts, n)
 	}
-	if parts == 1 {
-		return make([]int32, n), nil
-	}
 	mean := float64(n) / float64(parts)
 	to := balanced{
 		parts: parts,
 		least: max(int64(3*n/(4*parts)), 1),
-		limit: int64(math.Ceil((1 + imbalance) * math.Ceil(mean))),
+		limit: int64(math.Ceil((1 + imbalance) * math.Ceil(mean))), lighter: 1,
 	}
-	g, scratch := &level{
+	g := &level{
 		ptr:  a.Ptr,
 		idx:  a.Idx,
 		node: slices.Repeat([]int64{1}, n),
-	}, &connections{weight: make([]int64, n)}
+	}
+	scratch := &connections{weight: make([]int64, n)}
 	for rounds := 20; rounds > 0 && g.nodes() > coarsest*parts; rounds-- {
 		// A cluster has up to eight times the mean weight of a node, and at most a quarter of
 		// the weight of a part, so that parts can be balanced.
@@ -72,7 +70,10 @@ func Multilevel(a *graph.CSR, parts int) ([]int32, error) {
 		part = finer
 	}
 	g.refine(part, to, 4, scratch)
-	g.balance(part, to, scratch)
+	balance := to
+	balance.above = true
+	balance.lighter = math.MaxInt32 // the first of equal parts
+	g.refine(part, balance, 1, scratch)
 	g.refine(part, to, 1, scratch)
 	return part, nil
 }
@@ -81,6 +82,8 @@ func Multilevel(a *graph.CSR, parts int) ([]int32, error) {
 type balanced struct {
 	parts        int
 	least, limit int64 // least: a part does not give away nodes below it
+	lighter      int64 // ties go to the lighter part, if it is lighter by so many times the node's weight
+	above        bool  // only nodes of parts above limit move, and these always
 }
 
 // coarsest is the approximate number of nodes per part in the coarsest graph.
@@ -133,7 +136,7 @@ func (g *level) cluster(limit int64, scratch *connections) (label []int32, count
 	// By increasing degree: hubs choose last, when clusters have formed.
 	order := sorted(n, func(v int32) int64 { return g.ptr[v+1] - g.ptr[v] })
 	const rounds = 3
-	g.move(order, label, balanced{parts: n, limit: limit}, 0, rounds, n/50-1, scratch)
+	g.move(order, label, balanced{parts: n, limit: limit}, rounds, n/50-1, scratch)
 	number := make([]int32, n)
 	for _, l := range label {
 		if number[l] == 0 {
@@ -148,23 +151,29 @@ func (g *level) cluster(limit int64, scratch *connections) (label []int32, count
 }
 
 // move moves the nodes, in turn, each to the label with most edges to it whose weight stays within
-// the limit, unless the own label would fall below the least. Ties go to the lighter label, if it is
-// lighter by so many times the node's weight. It stops after the given number of rounds, or after a
-// round that moves no more than enough nodes.
-func (g *level) move(order, label []int32, to balanced, lighter int64, rounds, enough int, scratch *connections) {
-	weight := g.weights(label, to.parts)
+// the limit, unless the own label would fall below the least. It stops after the given number of rounds, or after a
+// round that moves no more than enough nodes. A node that must move goes to any label with room if its
+// neighbours' have none.
+func (g *level) move(order, label []int32, to balanced, rounds, enough int, scratch *connections) {
+	weight, next := g.weights(label, to.parts), int32(0)
 	for moved := enough + 1; rounds > 0 && moved > enough; rounds-- {
 		moved = 0
 		for _, v := range order {
 			own, w := label[v], g.node[v]
-			if weight[own]-w < to.least {
+			if weight[own]-w < to.least || to.above && weight[own] <= to.limit {
 				continue
 			}
 			scratch.collect(g, label, v)
 			best, most := own, scratch.weight[own]
+			if to.above {
+				for weight[next]+w > to.limit {
+					next = (next + 1) % int32(to.parts)
+				}
+				best, most = next, 0
+			}
 			for _, l := range scratch.labels {
 				c := scratch.weight[l]
-				if l != own && weight[l]+w <= to.limit && (c > most || c == most && weight[l]+lighter*w < weight[best]) {
+				if l != own && weight[l]+w <= to.limit && (c > most || c == most && weight[l]+to.lighter*w < weight[best]) {
 					best, most = l, c
 				}
 			}
@@ -184,7 +193,7 @@ func sorted(n int, key func(v int32) int64) []int32 {
 	for v := range order {
 		order[v] = int32(v)
 	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(key(a), key(b)), cmp.Compare(a, b)) })
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(key(a), key(b)) })
 	return order
 }
 

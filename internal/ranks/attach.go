@@ -9,7 +9,7 @@ import (
 
 // share returns the rows of a matrix of the partition's nodes, which are not yet reduced.
 func (p *Partition) share() *rows {
-	r := &rows{group: p.Group, bounds: p.bounds, sent: &p.sent, place: slices.Repeat([]int32{-1}, p.Data.Nodes())}
+	r := &rows{Partition: p, place: slices.Repeat([]int32{-1}, p.Data.Nodes())}
 	lo, hi := r.own()
 	for v := lo; v < hi; v++ {
 		r.place[v] = int32(v - lo)
@@ -19,7 +19,13 @@ func (p *Partition) share() *rows {
 
 // of returns r for graph. attach is nil unless features can follow from the matrix.
 func (r *rows) of(attach func(*graph.Features)) *graph.Share {
-	return &graph.Share{Rank: r.group.Rank(), Bounds: r.bounds, Fetch: r.fetch, Gather: r.group.Gather, Attach: attach}
+	return &graph.Share{
+		Rank:   r.Group.Rank(),
+		Bounds: r.bounds,
+		Fetch:  r.fetch,
+		Gather: r.Group.Gather,
+		Attach: attach,
+	}
 }
 
 // attach reduces x, which is whole or holds the rank's own rows only, to these rows.
@@ -39,7 +45,7 @@ func (p *Partition) attach(x *graph.Features) {
 	x.Place = r.place
 	p.whole += int64(r.size(0)) * int64(x.Rows)
 	x.Share = r.of(p.attach)
-	p.features = append(p.features, sharedFeatures{x, r})
+	r.x, p.features = x, append(p.features, r)
 }
 
 // hold makes r the rows of values, of the given width. Afterwards values has the rank's own rows
@@ -89,9 +95,7 @@ func (p *Partition) attachGraph() {
 		a.Starts = append(a.Starts, int64(len(a.Idx)))
 		n := 4 * a.Degree(int(row))
 		a.Idx = append(a.Idx, as[int32](b[:n])...)
-		if a.Val != nil {
-			a.Val = append(a.Val, as[float32](b[n:])...)
-		}
+		a.Val = append(a.Val, as[float32](b[n:])...) // none if the graph has no weights
 	}
 	p.adjacency, laplacian.Share = r, r.of(nil)
 }

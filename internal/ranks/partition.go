@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -24,13 +23,8 @@ type Partition struct {
 	whole     int64
 	most      int64
 	sent      int64
-	features  []sharedFeatures
+	features  []*rows
 	adjacency *rows // nil: each rank holds the graph
-}
-
-type sharedFeatures struct {
-	x *graph.Features
-	*rows
 }
 
 // NewPartition takes the rows of d away that other ranks of g hold, with those of the graph if

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+
+	"github.com/gcn-layerwise/gcn/graph"
 )
 
 // rows is a matrix whose rows the ranks of a group hold together. It brings rows from the ranks
@@ -12,11 +14,10 @@ import (
 // other, of their ids, and of the rows. All ranks call it together, also a rank that needs no row.
 // Rows travel as bytes.
 type rows struct {
-	group  Group
-	bounds []int                              // rank r holds the rows bounds[r] to bounds[r+1]−1
-	size   func(row int32) int                // bytes of a row, known on all ranks
-	pack   func(dst []byte, row int32) []byte // appends one of this rank's rows
-	sent   *int64                             // bytes sent to other ranks, of the partition
+	*Partition
+	x    *graph.Features                    // nil: the matrix is the graph's
+	size func(row int32) int                // bytes of a row, known on all ranks
+	pack func(dst []byte, row int32) []byte // appends one of this rank's rows
 
 	place []int32                   // of each row, its number in the matrix: own rows, then fetched ones; −1: not here
 	clear func()                    // takes the fetched rows out of the matrix
@@ -34,7 +35,10 @@ type part struct {
 }
 
 // own returns the range of rows that this rank holds.
-func (r *rows) own() (lo, hi int) { return r.bounds[r.group.Rank()], r.bounds[r.group.Rank()+1] }
+func (r *rows) own() (lo, hi int) {
+	rank := r.Group.Rank()
+	return r.bounds[rank], r.bounds[rank+1]
+}
 
 // fetch is graph.Share.Fetch.
 func (r *rows) fetch(ctx context.Context, wanted []int32) error {
@@ -68,7 +72,7 @@ func (r *rows) install(parts []part) {
 // missing.
 func (r *rows) get(ctx context.Context, missing []int32) ([]part, error) {
 	lo, hi := r.own()
-	size := r.group.Size()
+	size := r.Group.Size()
 	slices.Sort(missing)
 	missing = slices.DeleteFunc(slices.Compact(missing), func(v int32) bool { return int(v) >= lo && int(v) < hi })
 	parts, asked := make([]part, size), make([][]int32, size)
@@ -95,7 +99,7 @@ func (r *rows) get(ctx context.Context, missing []int32) ([]part, error) {
 		bytes := Bytes(send[rank])[:0]
 		for _, v := range asked[rank] {
 			if int(v) < lo || int(v) >= hi {
-				return nil, fmt.Errorf("ranks: rank %d asks rank %d for row %d, outside [%d, %d)", rank, r.group.Rank(), v, lo, hi)
+				return nil, fmt.Errorf("ranks: rank %d asks rank %d for row %d, outside [%d, %d)", rank, r.Group.Rank(), v, lo, hi)
 			}
 			bytes = r.pack(bytes, v)
 		}
@@ -116,9 +120,9 @@ func (r *rows) words(rows []int32) int {
 
 func (r *rows) exchange(ctx context.Context, send, receive [][]float32) error {
 	for rank, values := range send {
-		if rank != r.group.Rank() {
-			*r.sent += 4 * int64(len(values))
+		if rank != r.Group.Rank() {
+			r.sent += 4 * int64(len(values))
 		}
 	}
-	return r.group.Exchange(ctx, send, receive)
+	return r.Group.Exchange(ctx, send, receive)
 }

@@ -34,17 +34,11 @@ type subtree struct {
 // split returns the first leaf of the right child of the subtree [lo, hi).
 func split(lo, hi int) int { return lo + 1<<(bits.Len(uint(hi-lo-1))-1) }
 
-// isNode reports whether [lo, hi) is a subtree.
+// isNode reports whether [lo, hi) is a subtree. The number of its leaves is a power of two, or its
+// last leaf is the tree's. Its first leaf is a multiple of that power, or of the next one.
 func (s *Sum) isNode(lo, hi int) bool {
-	from, to := 0, s.Leaves
-	for to-from > hi-lo {
-		if at := split(from, to); hi <= at {
-			to = at
-		} else {
-			from = at
-		}
-	}
-	return from == lo && to == hi
+	power := 1 << bits.Len(uint(hi-lo-1))
+	return lo%power == 0 && (hi-lo == power || hi == s.Leaves)
 }
 
 // Add adds the next leaf, whose number is leaf, to this rank's sums. It copies the values.
@@ -88,7 +82,9 @@ func (s *Sum) Total(ctx context.Context, g Group, dst []float32) error {
 func (s *Sum) exchange(ctx context.Context, g Group, dst []float32) error {
 	me, ranks := g.Rank(), g.Size()
 	if len(s.send) != ranks {
-		s.send, s.receive, s.parts = make([][]float32, ranks), make([][]float32, ranks), make([][]float32, ranks)
+		s.send = make([][]float32, ranks)
+		s.receive = make([][]float32, ranks)
+		s.parts = make([][]float32, ranks)
 	}
 	send, receive, parts := s.send, s.receive, s.parts
 	first, last := Range(s.Length, me, ranks)
@@ -122,21 +118,15 @@ func (s *Sum) exchange(ctx context.Context, g Group, dst []float32) error {
 }
 
 // subtrees returns the largest subtrees within the leaves first to last−1, without sums.
-func (s *Sum) subtrees(first, last int) []subtree {
-	var all []subtree
-	var visit func(lo, hi int)
-	visit = func(lo, hi int) {
-		switch {
-		case hi <= first || last <= lo:
-		case first <= lo && hi <= last:
-			all = append(all, subtree{lo: lo, hi: hi})
-		default:
-			at := split(lo, hi)
-			visit(lo, at)
-			visit(at, hi)
+func (s *Sum) subtrees(first, last int) (all []subtree) {
+	for first < last {
+		hi := last
+		for !s.isNode(first, hi) {
+			hi--
 		}
+		all = append(all, subtree{lo: first, hi: hi})
+		first = hi
 	}
-	visit(0, s.Leaves)
 	return all
 }
 

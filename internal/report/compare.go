@@ -17,7 +17,7 @@ import (
 type Method struct {
 	Name    string // method, samples, and other settings in which the groups differ
 	Number  int    // among the groups of its data set, from 1
-	Runs    int    // without repeated ones
+	Runs    []*Run // without repeated ones
 	Repeats int    // runs with the settings and the seed of another one
 
 	// Test, BestValid and StepMS are the scores, and the milliseconds of a training step
@@ -25,9 +25,10 @@ type Method struct {
 	Test, BestValid, StepMS study.Spread
 
 	Sampled bool // the scores of some runs are estimates from a sample of the nodes
-
-	runs []*Run // without repeated ones
 }
+
+// Setting writes a setting of the method for a reader.
+func (m *Method) Setting(name string) string { return m.Runs[0].setting(name) }
 
 // Colour returns the colour of the method's curves, for a style of the page.
 func (m *Method) Colour() string {
@@ -38,7 +39,7 @@ func (m *Method) Colour() string {
 // over returns the spread of a result over the runs that have it.
 func (m *Method) over(field string) study.Spread {
 	var values []float64
-	for _, r := range m.runs {
+	for _, r := range m.Runs {
 		if v := r.number(field); math.Abs(v) <= 1e290 { // a chart can show it
 			values = append(values, v)
 		}
@@ -69,7 +70,6 @@ type set struct {
 	Data, Metric string
 	Methods      []*Method
 	Rows         []*Run
-	Differ       [][]string // settings that differ between all runs: the name, and each method's value
 }
 
 // split splits runs by their data sets, in the order of the first run on each.
@@ -94,13 +94,11 @@ func split(runs []*Run) []*set {
 // and values of the others. Runs without known settings do not count.
 func settings(runs []*Run) (differ []string, shared [][]string) {
 	known := slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return r.Config == nil })
-	names := map[string]bool{}
+	names := map[string]any{}
 	for _, r := range known {
-		for name := range r.Config {
-			names[name] = true
-		}
+		maps.Copy(names, r.Config)
 	}
-	maps.DeleteFunc(names, func(name string, _ bool) bool { return rundir.Derived(name) })
+	maps.DeleteFunc(names, func(name string, _ any) bool { return rundir.Derived(name) })
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		value := known[0].setting(name)
 		if slices.ContainsFunc(known, func(r *Run) bool { return r.setting(name) != value }) {
@@ -146,9 +144,8 @@ func (s *set) group() {
 			m.Repeats++
 			continue
 		}
-		m.Runs++
 		m.Sampled = m.Sampled || r.number("eval_samples") > 0
-		m.runs = append(m.runs, r)
+		m.Runs = append(m.Runs, r)
 	}
 	for _, m := range s.Methods {
 		m.Test, m.BestValid, m.StepMS = m.over("test"), m.over("best_valid"), m.over("train_ms_per_batch")

@@ -23,7 +23,7 @@ func TestCompare(t *testing.T) {
 		t.Fatalf("%+v: want 2 methods", methods)
 	}
 	ladies, full := methods[0], methods[1]
-	if ladies.Name != "ladies · 512, 1024" || ladies.Runs != 2 || ladies.Sampled {
+	if ladies.Name != "ladies · 512, 1024" || len(ladies.Runs) != 2 || ladies.Sampled {
 		t.Errorf("%+v", ladies)
 	}
 	if s := ladies.Test; s.N != 2 || s.Mean != 0.625 || math.Abs(s.SD-0.125*math.Sqrt2) > 1e-15 {
@@ -32,7 +32,7 @@ func TestCompare(t *testing.T) {
 	if s := ladies.StepMS; s.N != 1 || s.Mean != 2.5 {
 		t.Errorf("milliseconds %+v", s)
 	}
-	if full.Runs != 1 || full.Test.N != 0 || full.BestValid.N != 1 || full.BestValid.Mean != 0.5 {
+	if len(full.Runs) != 1 || full.Test.N != 0 || full.BestValid.N != 1 || full.BestValid.Mean != 0.5 {
 		t.Errorf("without a result: %+v", full)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"github.com/gcn-layerwise/gcn/internal/finite"
-	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/score"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
@@ -34,7 +33,7 @@ type Evaluation struct {
 func (r *Run) evaluation(text []byte) (*Evaluation, error) {
 	e := new(Evaluation)
 	if err := json.Unmarshal(text, e); err != nil {
-		return nil, fmt.Errorf("damaged: %w", rundir.JSONError(err))
+		return nil, fmt.Errorf("damaged: %w", err)
 	}
 	best := r.number("best_batch")
 	if len(e.RunDirs) > 1 || !math.IsNaN(best) && float64(e.Batch) != best || r.text("seed") != fmt.Sprint(e.Seed) {

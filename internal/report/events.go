@@ -33,12 +33,10 @@ func (r *Run) WriteEvents(dir string) (path string, err error) {
 		}
 		file = tfevents.Append(file, start.Add(seconds(p.Seconds)), int64(p.Batch), scalars...)
 	}
-	if err = os.MkdirAll(dir, 0o777); err == nil {
-		err = atomicfile.Write(path, func(w io.Writer) error {
-			_, err := w.Write(file)
-			return err
-		})
-	}
+	err = cmp.Or(os.MkdirAll(dir, 0o777), atomicfile.Write(path, func(w io.Writer) error {
+		_, err := w.Write(file)
+		return err
+	}))
 	if err != nil {
 		return "", fmt.Errorf("report: %w", err)
 	}

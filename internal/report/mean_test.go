@@ -66,7 +66,7 @@ func TestMeanOfRuns(t *testing.T) {
 // TestMeanWithoutCommonBatch checks that runs without a common batch have no mean.
 func TestMeanWithoutCommonBatch(t *testing.T) {
 	value := func(q train.Evaluation) float64 { return q.Valid }
-	two := Method{runs: []*Run{{Points: []train.Evaluation{{Batch: 1, Valid: 1}}}, {Points: []train.Evaluation{{Batch: 2, Valid: 1}}}}}
+	two := Method{Runs: []*Run{{Points: []train.Evaluation{{Batch: 1, Valid: 1}}}, {Points: []train.Evaluation{{Batch: 2, Valid: 1}}}}}
 	if lines := two.lines(value, value); len(lines) != 3 || len(lines[0].X) != 1 || len(lines[2].X) != 0 {
 		t.Errorf("lines %+v", lines)
 	}

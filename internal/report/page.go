@@ -53,23 +53,14 @@ func (p *Page) Write(w io.Writer) error {
 type view struct {
 	*Page
 	Sections []*set
-	Settings [][]string
+	Differ   []string   // settings that differ between all runs
+	Settings [][]string // the others, with their values
 }
 
 func (p *Page) view() view {
 	differ, shared := settings(p.Runs)
 	differ = slices.DeleteFunc(differ, func(name string) bool { return slices.Contains([]string{"data", "method", "samples", "seed"}, name) }) // shown elsewhere
-	v := view{p, split(p.Runs), shared}
-	for _, s := range v.Sections {
-		for _, name := range differ {
-			values := []string{name}
-			for _, m := range s.Methods {
-				values = append(values, m.runs[0].setting(name))
-			}
-			s.Differ = append(s.Differ, values)
-		}
-	}
-	return v
+	return view{p, split(p.Runs), differ, shared}
 }
 
 // Charts draws loss and validation score over batches and over seconds.
@@ -94,16 +85,15 @@ func (s *set) Charts() (charts []template.HTML) {
 func (m *Method) lines(x, y func(train.Evaluation) float64) []figure.Series {
 	var lines []figure.Series
 	var runs [][]train.Evaluation
-	for _, r := range m.runs {
-		l := figure.Series{Name: m.Name, Thin: len(m.runs) > 1}
+	for _, r := range m.Runs {
+		l := figure.Series{Name: m.Name, Thin: len(m.Runs) > 1}
 		for _, q := range r.Points {
 			l.Add(x(q), y(q), 0)
 		}
 		lines, runs = append(lines, l), append(runs, r.Points)
 	}
-	if len(m.runs) > 1 {
-		at := func(q train.Evaluation) (int, float64, float64) { return q.Batch, x(q), y(q) }
-		mean := study.MeanCurve(m.Name, runs, at, func(s study.Spread) float64 { return s.SD })
+	if len(m.Runs) > 1 {
+		mean := study.MeanCurve(m.Name, runs, x, y, func(s study.Spread) float64 { return s.SD })
 		mean.Band = true
 		lines = append(lines, mean)
 	}
@@ -127,9 +117,6 @@ func (r *Run) Shown(field string) string {
 	}
 	if nodes := r.text(strings.TrimPrefix(field, "best_") + "_sample"); nodes != "" {
 		text += fmt.Sprintf(" ± %.2g (sample of %s nodes)", r.number(field+"_se"), nodes)
-	}
-	if field == "stop" && !r.done {
-		text = "not done"
 	}
 	return cmp.Or(text, "–")
 }

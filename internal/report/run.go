@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -85,21 +86,18 @@ func load(dir string) (run *Run, err error) {
 			break // still being written, or cut off when the program died
 		}
 		if err != nil {
-			return run, fmt.Errorf("%s:%d: %w", path, len(run.Points)+1, rundir.JSONError(err))
+			return run, fmt.Errorf("%s:%d: %w", path, len(run.Points)+1, err)
 		}
 		run.Points = append(run.Points, p)
 	}
-	if run.Config, err = read(filepath.Join(dir, rundir.ConfigFile), rundir.DecodeConfig); err != nil {
-		return run, err
-	}
-	if run.Result, err = read(filepath.Join(dir, rundir.ResultFile), rundir.DecodeObject); err != nil {
-		return run, err
-	}
+	var errs [3]error
+	run.Config, errs[0] = read(filepath.Join(dir, rundir.ConfigFile), rundir.DecodeConfig)
+	run.Result, errs[1] = read(filepath.Join(dir, rundir.ResultFile), rundir.DecodeObject)
 	if run.done = run.Result != nil; !run.done {
 		run.Result = soFar(run.Points)
 	}
-	run.Eval, err = read(filepath.Join(dir, evalFile), run.evaluation)
-	return run, err
+	run.Eval, errs[2] = read(filepath.Join(dir, evalFile), run.evaluation)
+	return run, cmp.Or(errs[:]...)
 }
 
 // read reads a file, or returns the zero value if it does not exist.
@@ -119,7 +117,7 @@ func read[T any](path string, decode func(text []byte) (T, error)) (contents T, 
 
 // soFar returns the results of a run that is not done.
 func soFar(points []train.Evaluation) map[string]any {
-	result := map[string]any{}
+	result := map[string]any{"stop": "not done"}
 	best := math.Inf(-1)
 	for _, p := range points {
 		result["batches"], result["wall_s"] = p.Batch, p.Seconds
@@ -132,10 +130,8 @@ func soFar(points []train.Evaluation) map[string]any {
 
 // text returns a result, or else a setting, as text, or "" if there is neither.
 func (r *Run) text(name string) string {
-	for _, object := range []map[string]any{r.Result, r.Config} {
-		if v := object[name]; v != nil {
-			return valueText(v)
-		}
+	if v := cmp.Or(r.Result[name], r.Config[name]); v != nil {
+		return valueText(v)
 	}
 	return ""
 }

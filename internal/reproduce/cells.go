@@ -166,7 +166,7 @@ func (c *cells) read() error {
 	}
 	for line := range bytes.Lines(text[:bytes.LastIndexByte(text, '\n')+1]) {
 		one := &cell{at: fmt.Sprintf("%s:%d", c.path(), c.lines+1)}
-		err := rundir.JSONError(json.Unmarshal(line, one))
+		err := json.Unmarshal(line, one)
 		if err == nil && one.Key.Kind == "" {
 			err = errors.New("it has no key")
 		}
@@ -206,7 +206,7 @@ func (c *cells) load(k key, compute bool) (*cell, error) {
 	}
 	one.result = k.Kind.work().result
 	if err := finite.Unmarshal(one.Result, one.result); err != nil {
-		return nil, one.damaged(rundir.JSONError(err))
+		return nil, one.damaged(err)
 	}
 	return one, nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -148,7 +147,7 @@ func (q rule) holds(of number) bool {
 
 func (q rule) text(v float64) string {
 	if q.Digits > 0 {
-		return strconv.FormatFloat(v, 'f', q.Digits, 64)
+		return fmt.Sprintf("%.*f", q.Digits, v)
 	}
 	return short(v)
 }

@@ -153,7 +153,7 @@ func (r *runner) addScaling(spec string, report *Report) {
 		quantity := string(of) + more
 		report.Rows = append(report.Rows, Row{
 			Dataset: spec, Label: label, Quantity: quantity, is: is{Of: of}, N: n, Mean: value, SEM: se, Paper: &PaperValue{Mean: theory},
-			line: label + ": " + quantity, column: columnName(spec), bySEM: true,
+			line: label + ": " + quantity, column: columnName(spec),
 		})
 	}
 	c := result.Columns

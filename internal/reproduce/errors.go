@@ -11,7 +11,7 @@ import (
 
 // errorSizes are the sizes of the paper's figure, and two beyond, where LADIES' error
 // has turned on more graphs.
-func errorSizes() []int { return append(study.PaperSizes(), 4096, 8192) }
+func errorSizes() []int { return []int{256, 512, 768, 1024, 1536, 2048, 4096, 8192} }
 
 // errorContenders returns the curves of the paper's figure, and the debiased weights with the
 // population of the released program; or the methods of the options whose error can be
@@ -34,7 +34,7 @@ func (r *runner) errors(ctx context.Context, k key) (any, error) {
 		return nil, err
 	}
 	p, train := r.data.Laplacian(), r.data.Split.Train
-	hw, err := study.LayerProduct(ctx, model, p, r.data.Features, 0, nil)
+	hw, err := study.LayerProduct(ctx, model, p, r.data.Features, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (r *runner) addErrors(spec string, report *Report) {
 		report.Rows = append(report.Rows, Row{
 			Dataset: spec, Label: e.Method, Method: e.Method, Samples: []int{e.Samples}, Quantity: "‖QPHW − QPSHW‖", is: is{Of: anError}, N: t.Repeats,
 			Mean: e.Mean, Std: e.ErrorSD, SEM: e.SEM,
-			line: columnName(spec) + ", " + e.Method, column: strconv.Itoa(e.Samples), bySEM: true,
+			line: columnName(spec) + ", " + e.Method, column: strconv.Itoa(e.Samples),
 		})
 	}
 	panel := t.Figure().Panels[0]

@@ -71,13 +71,12 @@ func (r *runner) regress(ctx context.Context, k key) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, drawn := range t.Scatters {
+		for l, drawn := range t.Scatters { // of all layers on P, then on QP
 			for k, p := range drawn.Points { // six digits are enough for a point of a plot
 				drawn.Points[k] = [2]float64{float64(finite.Measured(p[0])), float64(finite.Measured(p[1]))}
 			}
-			l := slices.IndexFunc(norms, func(layer study.LayerNorms) bool { return layer.Name == drawn.Layer })
 			on := map[string]string{study.NormP: onP, study.NormQP: onQP}[drawn.On]
-			result.Layers[l][on+", "+over] = drawn
+			result.Layers[l%len(norms)][on+", "+over] = drawn
 		}
 	}
 	result.Norms, err = study.Norms{Laplacian: p, Layers: norms, Nodes: train, Batch: k.Batch, Seed: k.Seed}.Run(ctx)

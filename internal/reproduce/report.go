@@ -67,7 +67,6 @@ type Row struct {
 
 	is           is
 	line, column string // in the paper's layout; "" means label and data set
-	bySEM        bool   // the table shows SEM, not Std
 }
 
 // Report is one table or figure.
@@ -180,10 +179,10 @@ func (r *Report) Heading() string {
 	return name[:at] + " " + name[at:] + ". " + r.Title
 }
 
-// ours is the row's number with its spread. A time is a median.
+// ours is the row's number with its spread, of an error the standard error. A time is a median.
 func (row *Row) ours() string {
 	spread := row.Std
-	if row.bySEM || spread == 0 {
+	if row.is.Of == anError || spread == 0 {
 		spread = row.SEM
 	}
 	switch {
@@ -272,13 +271,13 @@ func short(v float64) string {
 	case a == 0:
 		return "0"
 	case a >= 100 && a == math.Trunc(a):
-		return strconv.FormatFloat(v, 'f', 0, 64)
+		return fmt.Sprintf("%.0f", v)
 	case a >= 100:
-		return strconv.FormatFloat(v, 'f', 1, 64)
+		return fmt.Sprintf("%.1f", v)
 	case a >= 1:
-		return strconv.FormatFloat(v, 'f', 2, 64)
+		return fmt.Sprintf("%.2f", v)
 	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
+	return fmt.Sprintf("%.3g", v)
 }
 
 // count writes a count with one decimal at most.

@@ -131,8 +131,9 @@ func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
 		for k, run := range runs {
 			curves[k] = run.Curve
 		}
-		at := func(p train.Evaluation) (int, float64, float64) { return p.Batch, float64(p.Batch), p.Valid }
-		curve := study.MeanCurve(row.Label, curves, at, func(study.Spread) float64 { return 0 })
+		batch := func(e train.Evaluation) float64 { return float64(e.Batch) }
+		valid := func(e train.Evaluation) float64 { return e.Valid }
+		curve := study.MeanCurve(row.Label, curves, batch, valid, func(study.Spread) float64 { return 0 })
 		batches.Lines = append(batches.Lines, curve)
 		if step != nil {
 			curve.X = slices.Clone(curve.X)

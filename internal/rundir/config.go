@@ -46,28 +46,13 @@ func DecodeConfig(text []byte) (map[string]any, error) {
 func DecodeObject(text []byte) (m map[string]any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	if err = JSONError(decoder.Decode(&m)); err != nil {
+	if err = decoder.Decode(&m); err != nil {
 		return nil, fmt.Errorf("damaged: %w", err)
 	}
 	if _, more := decoder.Token(); more != io.EOF || len(m) == 0 {
 		return nil, errors.New("damaged: want one JSON object with fields")
 	}
 	return m, nil
-}
-
-// JSONError puts an error of reading a JSON object into words about the text, instead of
-// words about Go's types.
-func JSONError(err error) error {
-	var kind *json.UnmarshalTypeError
-	switch {
-	case err == io.EOF:
-		return errors.New("empty")
-	case errors.As(err, &kind) && kind.Field == "":
-		return fmt.Errorf("want a JSON object, got %s", kind.Value)
-	case kind != nil:
-		return fmt.Errorf("%q has a value of kind %s, which does not fit", kind.Field, kind.Value)
-	}
-	return err
 }
 
 // ThroughJSON returns m as it is read once it is written.

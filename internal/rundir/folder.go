@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/filelock"
@@ -36,7 +37,7 @@ const (
 
 // ErrLocked is wrapped by Open's error about a folder that is open already, in this
 // or another process.
-var ErrLocked = errors.New("another process is training in it")
+var ErrLocked = filelock.ErrLocked
 
 // Folder is the locked folder at a path. It replaces files whole, and follows no link to write.
 // A folder that was moved, removed or replaced is not written to any more, and nor is another
@@ -55,14 +56,11 @@ func Open(path string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = filelock.Try(lock); err == nil {
-		return &Folder{path, lock}, nil
+	if err = filelock.Try(lock); err != nil {
+		lock.Close()
+		return nil, err
 	}
-	lock.Close()
-	if errors.Is(err, filelock.ErrLocked) {
-		err = fmt.Errorf("%s: %w", path, ErrLocked)
-	}
-	return nil, err
+	return &Folder{path, lock}, nil
 }
 
 // Path returns the path of a file in the folder.
@@ -70,17 +68,12 @@ func (f *Folder) Path(name string) string { return filepath.Join(f.path, name) }
 
 // Present returns the names of a run's files in the folder, in the order in which
 // to remove them: a run without its last checkpoint begins again.
-func (f *Folder) Present() ([]string, error) {
-	var names []string
-	for _, name := range []string{LastFile, BestFile, MetricsFile, ResultFile, SchemaFile, ConfigFile} {
+func (f *Folder) Present() []string {
+	names := []string{LastFile, BestFile, MetricsFile, ResultFile, SchemaFile, ConfigFile}
+	return slices.DeleteFunc(names, func(name string) bool {
 		_, err := os.Lstat(f.Path(name))
-		if err == nil {
-			names = append(names, name)
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-	}
-	return names, nil
+		return errors.Is(err, fs.ErrNotExist)
+	})
 }
 
 // Read returns the contents of a file in the folder. The error wraps

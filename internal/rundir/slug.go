@@ -2,8 +2,6 @@ package rundir
 
 import (
 	"cmp"
-	"path"
-	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -12,11 +10,8 @@ import (
 // element and the keys.
 func Slug(spec string) string {
 	location, query, _ := strings.Cut(spec, "?")
-	scheme, location, found := strings.Cut(location, ":")
-	if !found {
-		scheme, location = "", scheme
-	}
-	words := scheme + " " + path.Base(filepath.ToSlash(location)) + " " + query
-	slug := strings.Trim(regexp.MustCompile("[^a-z0-9]+").ReplaceAllString(strings.ToLower(words), "-"), "-")
+	location = regexp.MustCompile(`[^:]*[/\\]([^/\\])`).ReplaceAllString(location, "$1")
+	slug := regexp.MustCompile("[^a-z0-9]+").ReplaceAllString(strings.ToLower(location+" "+query), "-")
+	slug = strings.Trim(slug, "-")
 	return cmp.Or(strings.TrimRight(slug[:min(len(slug), 60)], "-"), "data")
 }

@@ -263,10 +263,8 @@ func (s *Source) newBlockModel(ctx context.Context) (*blockModel, error) {
 	// By chance, a share of the edges drawn anywhere lies within a group.
 	var chance float64
 	for z := range s.groupCount() {
-		if sum := b.groupSum(z); sum > 0 {
-			share := sum / b.all.before[n]
-			chance += share * share
-		}
+		share := b.groupSum(z) / b.all.before[n]
+		chance += share * share
 	}
 	if left > 0 && chance < 1 {
 		wanted := (s.Homophily*float64(s.Model.Edges) - float64(s.Model.Edges-left)) / float64(left)

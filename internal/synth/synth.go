@@ -99,11 +99,12 @@ func (m *Model) Resize(nodes int) {
 func (m *Model) Bytes() int64 {
 	const (
 		least = 2 << 20 // a chunk of the builder
-		node  = 115     // communities, degree, offsets, running sums, class, split
-		edge  = 12      // in the builder, sorted by row, and in both directions
+		node  = 125     // communities, degree, offsets, running sums, class, split
+		edge  = 16      // in the builder, and in both directions
 	)
 	width, groups, tasks := float64(m.Features), float64(m.groupCount()), float64(m.tasks())
-	bytes := least + (node+5*width+4*tasks)*float64(m.Nodes) + edge*float64(m.Edges) + 2*4*groups*width + 8*groups*tasks
+	edges := edge*float64(m.Edges) + min(20*float64(m.Edges), 320<<20) // with the rows that the builder sorts at a time
+	bytes := least + (node+4*width+4*tasks)*float64(m.Nodes) + edges + 2*4*groups*width + 8*groups*tasks
 	if bytes >= math.MaxInt64 {
 		return -1
 	}
@@ -117,12 +118,7 @@ func (m *Model) TableBytes() int64 {
 }
 
 // tasks returns the number of binary tasks, 0 with classes.
-func (m *Model) tasks() int {
-	if m.Groups > 0 {
-		return m.Classes
-	}
-	return 0
-}
+func (m *Model) tasks() int { return m.Classes * min(m.Groups, 1) }
 
 // Source generates the data set of a model. It holds the communities. Its methods may be
 // called in any order, or not at all.
@@ -173,7 +169,12 @@ func eachChunk(ctx context.Context, lo, hi int, f func(chunk, lo, hi int) error)
 
 // random returns the generator of one purpose and chunk.
 func (m *Model) random(purpose, chunk int) *rand.Rand {
-	return rand.New(rand.NewPCG(splitmix.Hash(m.Seed^splitmix.Hash(uint64(purpose))), splitmix.Hash(uint64(chunk)+1)))
+	return rand.New(rand.NewPCG(m.seeds(purpose, chunk)))
+}
+
+// seeds returns the two seeds of one purpose and chunk.
+func (m *Model) seeds(purpose, chunk int) (uint64, uint64) {
+	return splitmix.Hash(m.Seed ^ splitmix.Hash(uint64(purpose))), splitmix.Hash(uint64(chunk) + 1)
 }
 
 // groupCount returns the number of groups.
@@ -211,10 +212,9 @@ func (m *Model) means() []float32 {
 			mean[j] = float32(v)
 			norm2 += v * v
 		}
-		if scale := float32(m.Separation / math.Sqrt(norm2)); norm2 > 0 {
-			for j := range mean {
-				mean[j] *= scale
-			}
+		scale := float32(m.Separation / math.Sqrt(norm2))
+		for j := range mean {
+			mean[j] *= scale
 		}
 	}
 	return means
@@ -224,33 +224,23 @@ func (m *Model) means() []float32 {
 // of the one before it.
 func (s *Source) Features(ctx context.Context, size int, yield func(rows []float32) error) error {
 	width, means, shown := s.Model.Features, s.means(), s.shownGroups()
-	offset, scale := float32(s.Offset), float32(1/math.Sqrt(float64(width)*(1+s.Offset*s.Offset))) // rows have about unit length, like word vectors
+	offset := float32(s.Offset)
+	scale := float32(1 / math.Sqrt(float64(width)*(1+s.Offset*s.Offset))) // rows have about unit length, like word vectors
 	piece := min(max(size/(chunkNodes*width), 1)*chunkNodes, s.Nodes)
 	buffer := make([]float32, piece*width)
-	var offsets []float32 // of all communities, if the features of all nodes are in memory
-	if piece == s.Nodes {
-		offsets = make([]float32, s.c.count()*width)
-		parallel.For(s.c.count(), 256, func(lo, hi int) {
-			for k := lo; k < hi; k++ {
-				s.drawOffset(offsets[k*width:(k+1)*width], k)
-			}
-		})
-	}
 	for first := 0; first < s.Nodes; first += piece {
 		last := min(first+piece, s.Nodes)
 		err := eachChunk(ctx, first, last, func(chunk, lo, hi int) error {
 			random := s.random(streamFeatures, chunk)
+			seed := new(rand.PCG)
+			shared := rand.New(seed)
 			for i := lo; i < hi; i++ {
 				community := int(s.c.of[i])
-				row, mean := buffer[(i-first)*width:][:width], means[int(shown[community])*width:]
-				shared := row
-				if offsets != nil {
-					shared = offsets[community*width:][:width]
-				} else {
-					s.drawOffset(row, community)
-				}
-				for j, v := range shared {
-					row[j] = scale * (mean[j] + offset*v + float32(random.NormFloat64()))
+				row := buffer[(i-first)*width:][:width]
+				mean := means[int(shown[community])*width:]
+				seed.Seed(s.seeds(streamOffsets, community))
+				for j := range row { // the offset is that of all nodes of the community
+					row[j] = scale * (mean[j] + offset*float32(shared.NormFloat64()) + float32(random.NormFloat64()))
 				}
 			}
 			return nil
@@ -263,14 +253,6 @@ func (s *Source) Features(ctx context.Context, size int, yield func(rows []float
 		}
 	}
 	return nil
-}
-
-// drawOffset sets row to the offset that the nodes of a community share.
-func (s *Source) drawOffset(row []float32, community int) {
-	random := s.random(streamOffsets, community)
-	for j := range row {
-		row[j] = float32(random.NormFloat64())
-	}
 }
 
 // shownGroups returns the group whose mean the features of each community have: its

@@ -2,8 +2,8 @@
 // a model.
 //
 //	.safetensors ◀──▶ ┌──────────┐
-//	.npz         ◀──▶ │ []Tensor │ ◀──▶ parameters of a model
-//	.pt, .pth    ───▶ └──────────┘
+//	.pt, .pth    ───▶ │ []Tensor │ ◀──▶ parameters of a model
+//	                  └──────────┘
 //
 // A .pt file is a state_dict of PyTorch 1.6 or later. It holds a pickle, which is a program.
 // This package does not run it: it interprets the opcodes and the classes that a state_dict

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io/fs"
 	"math"
@@ -14,8 +15,8 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/pickle"
 )
 
-// torchClasses returns the classes of a state_dict. Numbers of the last six are refused with
-// the tensor's name.
+// torchClasses returns the classes of a state_dict. Numbers other than those of a FloatStorage are
+// refused with the tensor's name.
 func torchClasses() []pickle.Class {
 	return []pickle.Class{
 		"collections OrderedDict", "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_parameter", pickle.Persistent,
@@ -74,19 +75,20 @@ func decodeTorch(ctx context.Context, data []byte) ([]Tensor, error) {
 	storages := map[string][]byte{}
 	for k, v := range views {
 		t := &tensors[k]
-		kind, err := v.check(t.Shape)
+		want := 4 * v.count
+		err := v.check(t.Shape)
 		raw, there := storages[v.key]
 		if err == nil && !there {
-			raw, err = read("data/"+v.key, int64(v.count*kind.bytes))
+			raw, err = read("data/"+v.key, int64(want))
 			storages[v.key] = raw
 		}
-		if want := v.count * kind.bytes; err == nil && len(raw) != want {
+		if err == nil && len(raw) != want {
 			err = fmt.Errorf("%w: a storage of %d bytes, want %d", ErrFormat, len(raw), want)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
 		}
-		t.Values = v.values(kind, raw, t.Shape)
+		t.Values = v.values(raw, t.Shape)
 	}
 	return tensors, nil
 }
@@ -135,14 +137,12 @@ func tensor(value any) (v view, shape []int, is bool) {
 	if !is || v.offset < 0 || len(id) != 5 || id[0] != "storage" {
 		return v, nil, false
 	}
-	var isKey, isKind, isCount bool
-	v.kind, isKind = id[1].(pickle.Class)
-	v.key, isKey = id[2].(string)
-	v.count, isCount = id[4].(int)
+	v.kind, _ = id[1].(pickle.Class) // without a class check fails, without a key or a count its storage
+	v.key, _ = id[2].(string)
+	v.count, _ = id[4].(int)
 	shape, err := pickle.Ints(call[2])
 	v.stride, _ = pickle.Ints(call[3])
-	isCount = isCount && v.count >= 0 && v.count <= math.MaxInt32
-	return v, shape, isKind && isKey && isCount && err == nil && len(shape) == len(v.stride)
+	return v, shape, err == nil && len(shape) == len(v.stride) && v.count >= 0 && v.count <= math.MaxInt32
 }
 
 // arguments returns those of a call of a class, n at least; if there is no such call, they are nil.
@@ -153,10 +153,8 @@ func arguments(v any, class pickle.Class, n int) pickle.Tuple {
 	return make(pickle.Tuple, n)
 }
 
-// check returns the type of a tensor's numbers. It reports a tensor that is not inside its storage.
-func (v *view) check(shape []int) (kind element, err error) {
-	names := map[pickle.Class]string{"torch FloatStorage": "F32", "torch DoubleStorage": "F64", "torch HalfStorage": "F16", "torch BFloat16Storage": "BF16"}
-	kind, known := elements()[names[v.kind]]
+// check reports a tensor whose numbers are not float32, or that is not inside its storage.
+func (v *view) check(shape []int) error {
 	n, err := size(shape)
 	last := min(v.offset, v.count)
 	for k, d := range shape {
@@ -164,18 +162,18 @@ func (v *view) check(shape []int) (kind element, err error) {
 		last = min(last, v.count)
 	}
 	switch {
-	case !known:
-		err = fmt.Errorf("%w: it is a %s, want float32, float64, float16 or bfloat16", ErrFormat, v.kind)
+	case v.kind != "torch FloatStorage":
+		return fmt.Errorf("%w: it is a %s, want float32", ErrFormat, v.kind)
 	case err != nil || n > v.count:
-		err = fmt.Errorf("%w: shape %v in a storage of %d numbers", ErrFormat, shape, v.count)
+		return fmt.Errorf("%w: shape %v in a storage of %d numbers", ErrFormat, shape, v.count)
 	case n > 0 && last >= v.count:
-		err = fmt.Errorf("%w: shape %v, strides %v and offset %d in a storage of %d numbers", ErrFormat, shape, v.stride, v.offset, v.count)
+		return fmt.Errorf("%w: shape %v, strides %v and offset %d in a storage of %d numbers", ErrFormat, shape, v.stride, v.offset, v.count)
 	}
-	return kind, err
+	return nil
 }
 
 // values returns the values of a tensor of a checked shape, row-major, from its storage.
-func (v *view) values(kind element, raw []byte, shape []int) []float32 {
+func (v *view) values(raw []byte, shape []int) []float32 {
 	n, _ := size(shape)
 	out := make([]float32, n)
 	for i := range out {
@@ -183,7 +181,7 @@ func (v *view) values(kind element, raw []byte, shape []int) []float32 {
 		for k := len(shape) - 1; k >= 0; k-- {
 			at, rest = at+rest%shape[k]*v.stride[k], rest/shape[k]
 		}
-		out[i] = kind.decode(raw[at*kind.bytes:])
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*at:]))
 	}
 	return out
 }

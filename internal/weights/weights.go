@@ -1,10 +1,7 @@
 package weights
 
 import (
-	"archive/zip"
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -13,9 +10,7 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
-	"github.com/gcn-layerwise/gcn/internal/half"
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/npy"
 	"github.com/gcn-layerwise/gcn/internal/regularfile"
 )
 
@@ -29,14 +24,14 @@ type Tensor struct {
 // ErrFormat is wrapped by errors about the contents of a file.
 var ErrFormat = errors.New("not a usable file of weights")
 
-// Read reads the tensors of a .safetensors, .npz, .pt or .pth file, in the order of the
-// file. Values are converted to float32. Errors name the file. Cost: the file's size.
+// Read reads the tensors of a .safetensors, .pt or .pth file, in the order of the
+// file. Their values must be float32. Errors name the file. Cost: the file's size.
 func Read(ctx context.Context, path string) ([]Tensor, error) {
 	decode := map[string]func(context.Context, []byte) ([]Tensor, error){
-		".safetensors": decodeSafetensors, ".npz": decodeNPZ, ".pt": decodeTorch, ".pth": decodeTorch,
+		".safetensors": decodeSafetensors, ".pt": decodeTorch, ".pth": decodeTorch,
 	}[strings.ToLower(filepath.Ext(path))]
 	if decode == nil {
-		return nil, fmt.Errorf("%s: want a file ending in .safetensors, .npz, .pt or .pth", path)
+		return nil, fmt.Errorf("%s: want a file ending in .safetensors, .pt or .pth", path)
 	}
 	data, err := regularfile.Read(path)
 	var tensors []Tensor
@@ -50,29 +45,6 @@ func Read(ctx context.Context, path string) ([]Tensor, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return tensors, nil
-}
-
-func decodeNPZ(ctx context.Context, data []byte) (tensors []Tensor, err error) {
-	archive, err := npy.NewArchive("archive", bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		return nil, err
-	}
-	var readers []*npy.Reader
-	for _, key := range archive.Keys() {
-		r, err := archive.Open(key)
-		if err != nil {
-			return nil, err
-		}
-		defer r.Close()
-		readers, tensors = append(readers, r), append(tensors, Tensor{Name: key, Shape: r.Shape})
-	}
-	err = checkSize(tensors)
-	for k, r := range readers {
-		if err == nil {
-			tensors[k].Values, err = npy.All[float32](ctx, r)
-		}
-	}
-	return tensors, err
 }
 
 // checkSize checks that the values fit in memory together.
@@ -90,18 +62,17 @@ func checkSize(tensors []Tensor) error {
 
 // CheckName returns an error if Write cannot write a file of that name.
 func CheckName(path string) error {
-	if extension := strings.ToLower(filepath.Ext(path)); extension != ".safetensors" && extension != ".npz" {
-		return fmt.Errorf("%q: want a file ending in .safetensors or .npz", path)
+	if strings.ToLower(filepath.Ext(path)) != ".safetensors" {
+		return fmt.Errorf("%q: want a file ending in .safetensors", path)
 	}
 	return nil
 }
 
-// Write writes tensors to a .safetensors or .npz file, which it replaces whole. Names must
+// Write writes tensors to a .safetensors file, which it replaces whole. Names must
 // differ, and shapes agree with the numbers of values.
 func Write(path string, tensors []Tensor) error {
-	write := map[string]func(io.Writer, []Tensor) error{".safetensors": writeSafetensors, ".npz": writeNPZ}[strings.ToLower(filepath.Ext(path))]
-	if write == nil {
-		return CheckName(path)
+	if err := CheckName(path); err != nil {
+		return err
 	}
 	seen := map[string]bool{}
 	for _, t := range tensors {
@@ -110,21 +81,7 @@ func Write(path string, tensors []Tensor) error {
 		}
 		seen[t.Name] = true
 	}
-	return atomicfile.Write(path, func(w io.Writer) error { return write(w, tensors) })
-}
-
-func writeNPZ(w io.Writer, tensors []Tensor) error {
-	archive := zip.NewWriter(w)
-	for _, t := range tensors {
-		member, err := archive.CreateHeader(&zip.FileHeader{Name: t.Name + ".npy", Method: zip.Store})
-		if err != nil {
-			return err
-		}
-		if err := npy.Write(member, t.Values, t.Shape...); err != nil {
-			return err
-		}
-	}
-	return archive.Close()
+	return atomicfile.Write(path, func(w io.Writer) error { return Encode(w, nil, tensors) })
 }
 
 // size returns the number of values of a shape.
@@ -134,21 +91,4 @@ func size(shape []int) (int, error) {
 		return 0, fmt.Errorf("%w: shape %v: want 0 to 2³¹−1 values", ErrFormat, shape)
 	}
 	return int(n), nil
-}
-
-// element is a type of stored numbers.
-type element struct {
-	bytes  int
-	decode func(b []byte) float32
-}
-
-// elements returns the types by their names in safetensors.
-func elements() map[string]element {
-	order := binary.LittleEndian
-	return map[string]element{
-		"F32":  {4, func(b []byte) float32 { return math.Float32frombits(order.Uint32(b)) }},
-		"F64":  {8, func(b []byte) float32 { return float32(math.Float64frombits(order.Uint64(b))) }},
-		"F16":  {2, func(b []byte) float32 { return half.Float32(order.Uint16(b)) }},
-		"BF16": {2, func(b []byte) float32 { return math.Float32frombits(uint32(order.Uint16(b)) << 16) }},
-	}
 }

@@ -33,24 +33,22 @@ func TestRoundTrip(t *testing.T) {
 			}
 			tensors = append(tensors, Tensor{name, shape, rapid.SliceOfN(rapid.Float32(), n, n).Draw(t, "values")})
 		}
-		for _, extension := range []string{".safetensors", ".npz"} {
-			path := filepath.Join(dir, "w"+extension)
-			if err := Write(path, tensors); err != nil {
-				t.Fatal(err)
-			}
-			got, err := Read(context.Background(), path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			byName := map[string]Tensor{}
-			for _, x := range got {
-				byName[x.Name] = x
-			}
-			for _, want := range tensors {
-				x := byName[want.Name]
-				if fmt.Sprint(x.Shape) != fmt.Sprint(want.Shape) || len(got) != len(tensors) || !reflect.DeepEqual(bits(x.Values), bits(want.Values)) {
-					t.Fatalf("%s: %v came back as %v", extension, want, x)
-				}
+		path := filepath.Join(dir, "w.safetensors")
+		if err := Write(path, tensors); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Read(context.Background(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byName := map[string]Tensor{}
+		for _, x := range got {
+			byName[x.Name] = x
+		}
+		for _, want := range tensors {
+			x := byName[want.Name]
+			if fmt.Sprint(x.Shape) != fmt.Sprint(want.Shape) || len(got) != len(tensors) || !reflect.DeepEqual(bits(x.Values), bits(want.Values)) {
+				t.Fatalf("%v came back as %v", want, x)
 			}
 		}
 	})
@@ -66,15 +64,16 @@ func bits(values []float32) []uint32 {
 
 // TestSafetensorsBytes reads a file written by hand after the format's description.
 func TestSafetensorsBytes(t *testing.T) {
-	header := `{"__metadata__":{"format":"pt"},"b":{"dtype":"BF16","shape":[2],"data_offsets":[12,16]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"d":{"dtype":"F64","shape":[],"data_offsets":[4,12]},"h":{"dtype":"F16","shape":[1],"data_offsets":[16,18]}}`
+	header := `{"__metadata__":{"format":"pt"},"b":{"dtype":"F32","shape":[2],"data_offsets":[8,16]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"d":{"dtype":"F32","shape":[],"data_offsets":[4,8]}}`
 	file := append([]byte{byte(len(header)), byte(len(header) >> 8), 0, 0, 0, 0, 0, 0}, header...)
-	file = append(file, 0, 0, 0xc0, 0x3f, 0, 0, 0, 0, 0, 0, 0, 0xc0, 0x80, 0x3f, 0, 0x40, 0, 0x3c)
+	file = append(file, 0, 0, 0xc0, 0x3f, 0, 0, 0, 0xc0, 0, 0, 0x80, 0x3f, 0, 0, 0, 0x40)
 	got, err := decodeSafetensors(context.Background(), file)
-	want := []Tensor{{"a", []int{1}, []float32{1.5}}, {"d", []int{}, []float32{-2}}, {"b", []int{2}, []float32{1, 2}}, {"h", []int{1}, []float32{1}}}
+	want := []Tensor{{"a", []int{1}, []float32{1.5}}, {"d", []int{}, []float32{-2}}, {"b", []int{2}, []float32{1, 2}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
-	for _, change := range [][2]string{{"F64", "I64"}, {"[4,12]", "[4,99]"}, {"[4,12]", "[12,4]"}, {`"shape":[2]`, `"shape":[3]`}, {`"shape":[2]`, `"shape":[-2]`}, {`[1]`, `x`}} {
+	for _, change := range [][2]string{{"F32", "I32"}, {`F32","shape":[2]`, `F64","shape":[1]`}, {`F32","shape":[2]`, `F16","shape":[4]`}, {`F32","shape":[2]`, `BF16","shape":[4]`},
+		{"[4,8]", "[4,99]"}, {"[4,8]", "[8,4]"}, {`"shape":[2]`, `"shape":[3]`}, {`"shape":[2]`, `"shape":[-2]`}, {`[1]`, `x`}} {
 		bad := bytes.Replace(file, []byte(change[0]), []byte(change[1]), 1)
 		bad[0] = byte(len(header) + len(change[1]) - len(change[0]))
 		if _, err := decodeSafetensors(context.Background(), bad); !errors.Is(err, ErrFormat) {
@@ -95,7 +94,7 @@ func TestErrors(t *testing.T) {
 		t.Error("no error about a format that is not written")
 	}
 	for _, bad := range [][]Tensor{{{"a", []int{2}, []float32{1}}}, {{"", nil, []float32{1}}}, {{"a", nil, []float32{1}}, {"a", nil, []float32{1}}}} {
-		if err := Write(filepath.Join(dir, "x.npz"), bad); err == nil {
+		if err := Write(filepath.Join(dir, "x.safetensors"), bad); err == nil {
 			t.Errorf("no error about %v", bad)
 		}
 	}
@@ -209,23 +208,6 @@ func TestHostileTensors(t *testing.T) {
 	if _, err := decodeTorch(context.Background(), b.Bytes()); !errors.Is(err, memory.ErrTooLarge) {
 		t.Errorf("an archive that claims a petabyte: error %v", err)
 	}
-	arrays := zip.NewWriter(&b)
-	b.Reset()
-	for k := range 1 << 13 {
-		w, err := arrays.CreateRaw(&zip.FileHeader{Name: fmt.Sprint(k, ".npy"), Method: zip.Store, CompressedSize64: 128, UncompressedSize64: 128 + 4<<30, CRC32: 1})
-		if err == nil {
-			_, err = fmt.Fprintf(w, "\x93NUMPY\x01\x00\x76\x00%-117s\n", "{'descr': '<f4', 'fortran_order': False, 'shape': (1073741824,)}")
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := arrays.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := decodeNPZ(context.Background(), b.Bytes()); !errors.Is(err, memory.ErrTooLarge) {
-		t.Errorf("arrays that claim 32 TiB: error %v", err)
-	}
 	header := `{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`
 	file := append([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}, header+"\x00\x00\x00\x00"...)
 	if got, err := decodeSafetensors(context.Background(), file); !errors.Is(err, ErrFormat) {
@@ -305,33 +287,19 @@ func FuzzProgram(f *testing.F) {
 			return
 		}
 		for k, v := range views {
-			kind, err := v.check(tensors[k].Shape)
-			if err != nil || v.count*kind.bytes != 64 {
+			if v.check(tensors[k].Shape) != nil || v.count != 16 {
 				continue
 			}
-			if values := v.values(kind, make([]byte, 64), tensors[k].Shape); len(values) > 64 {
+			if values := v.values(make([]byte, 64), tensors[k].Shape); len(values) > 16 {
 				t.Errorf("%d values of 64 bytes", len(values))
 			}
 		}
 	})
 }
 
-// FuzzNPZ reads archives of arrays.
-func FuzzNPZ(f *testing.F) {
-	var b bytes.Buffer
-	if err := writeNPZ(&b, []Tensor{{"a.weight", []int{2, 1}, []float32{1, 2}}, {"a.bias", []int{1}, []float32{3}}}); err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b.Bytes())
-	f.Fuzz(func(t *testing.T, data []byte) {
-		tensors, err := decodeNPZ(context.Background(), data)
-		checkTensors(t, tensors, err)
-	})
-}
-
 func FuzzSafetensors(f *testing.F) {
 	var b bytes.Buffer
-	if err := writeSafetensors(&b, []Tensor{{"a.weight", []int{2, 1}, []float32{1, 2}}, {"a.bias", []int{1}, []float32{3}}}); err != nil {
+	if err := Encode(&b, nil, []Tensor{{"a.weight", []int{2, 1}, []float32{1, 2}}, {"a.bias", []int{1}, []float32{3}}}); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
