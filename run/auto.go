@@ -28,7 +28,12 @@ func (j *Job) Resolve(ctx context.Context, data *datasets.Data, most int64, prog
 	case s.Samples.Auto():
 		values, err = j.advise(ctx, data, values, progress)
 	case j.Default && j.Method.Name == DefaultMethod && bytes > most:
-		values = j.withoutHistories(bytes, values)
+		j.Say("%s would keep %s of P·X and histories of activations, so the method is %s; --method %s takes it all the same",
+			DefaultMethod, Bytes(bytes), PaperMethod, DefaultMethod)
+		values = append(values, Value{Option: "method", Text: PaperMethod})
+		if n := len(s.Samples); n > 1 && n < j.Layers && !s.ExactInput { // the input is sampled, too
+			values = append(values, Value{Option: "samples", Text: fmt.Sprint(s.Samples, ",", s.Samples[n-1])})
+		}
 	default:
 		return nil
 	}
@@ -67,61 +72,22 @@ func (p *Plan) ChooseLimit(data *datasets.Data) {
 	}
 }
 
-// withoutHistories adds the paper's method and its samples, in place of the default one, which
-// would keep that many bytes.
-func (j *Job) withoutHistories(bytes int64, values []Value) []Value {
-	j.Say("%s would keep %s of P·X and histories of activations, so the method is %s; --method %s takes it all the same",
-		DefaultMethod, Bytes(bytes), PaperMethod, DefaultMethod)
-	values = append(values, Value{Option: "method", Text: PaperMethod})
-	samples := j.Settings.Samples
-	if n := len(samples); n > 1 && n < j.Layers && !j.Settings.ExactInput { // the input is sampled, too
-		samples = append(slices.Clone(samples), samples[n-1])
-		values = append(values, Value{Option: "samples", Text: samples.String()})
-	}
-	return values
-}
-
 // advise adds the samples, the method and exact input. It measures the errors of one propagation,
 // and then trains the candidates of gcn study advise for a few mini-batches; of a method that was
 // given it measures the errors only, and chooses the samples only.
 func (j *Job) advise(ctx context.Context, data *datasets.Data, values []Value, progress func(done, total int)) ([]Value, error) {
-	products, err := RandomProduct(data, FewColumns, j.Seed)
-	if err != nil {
-		return nil, err
-	}
-	what := study.Advise{
-		Laplacian: data.Laplacian(),
-		Nodes:     data.Split.Train,
-		Products:  products,
-		Layers:    j.SampledLayers(),
-		Batch:     j.Batch,
-		Seed:      j.Seed,
-	}
+	what := study.Advise{Layers: j.SampledLayers(), Batch: j.Batch, Seed: j.Seed}
+	trials := study.Trials{Layers: j.Layers, Hidden: j.Hidden, Batches: adviceBatches, Progress: progress}
 	if !j.Default {
 		what.Methods = []string{j.Method.Name}
 	}
-	j.Say("--samples auto: measuring the errors of sample sizes on %s", j.Data)
-	advice, err := what.Run(ctx)
+	if !j.Default || j.Conv == gat || j.InputDropout > 0 {
+		trials.Batches = 0
+	}
+	j.Say("--samples auto: measuring the errors of sample sizes on %s, and training candidates for %d mini-batches each", j.Data, trials.Batches)
+	advice, err := Advice(ctx, data, what, trials, j.ExactInput)
 	if err != nil {
 		return nil, err
-	}
-	if j.Default && Triable(data, j.Layers) && j.Conv != gat && j.InputDropout == 0 {
-		candidates := study.DefaultCandidates(advice, j.Layers, j.Batch, j.ExactInput)
-		j.Say("--samples auto: training %d candidates for %d mini-batches each", len(candidates), adviceBatches)
-		trials, err := study.Trials{
-			Data:       data,
-			Candidates: candidates,
-			Layers:     j.Layers,
-			Hidden:     j.Hidden,
-			Batch:      j.Batch,
-			Batches:    adviceBatches,
-			Seed:       j.Seed,
-			Progress:   progress,
-		}.Run(ctx)
-		if err != nil {
-			return nil, err
-		}
-		advice.Take(trials)
 	}
 	method, samples, exact := advice.Method, Sizes(advice.Samples), j.ExactInput || advice.ExactInput
 	if !j.Default { // the advice may be the method full, without samples
@@ -130,11 +96,7 @@ func (j *Job) advise(ctx context.Context, data *datasets.Data, values []Value, p
 			samples = append(samples, layer.Samples)
 		}
 	}
-	text := MethodText(method, samples)
-	if m, err := ParseMethod(method); err == nil && exact && !m.ExactInput {
-		text += ", --exact-input"
-	}
-	j.Say("--samples auto: %s; gcn study advise gives the reasons", text)
+	j.Say("--samples auto: %s, exact input %v; gcn study advise gives the reasons", MethodText(method, samples), exact)
 	return append(values,
 		Value{Option: "samples", Text: samples.String()},
 		Value{Option: "method", Text: method},
@@ -150,22 +112,41 @@ func MethodText(method string, samples Sizes) string {
 	return method + ", samples " + samples.String()
 }
 
-// Triable reports whether trials can be trained and scored.
-func Triable(data *datasets.Data, layers int) bool {
-	return layers > 1 && len(data.Split.Valid) > 0
+// Advice measures the errors of sample sizes on data, and compares the candidates of gcn study
+// advise, unless their trials have no mini-batches or the data no validation nodes. Without Products
+// it takes one of a random weight.
+func Advice(ctx context.Context, data *datasets.Data, what study.Advise, trials study.Trials, exact bool) (*study.Advice, error) {
+	what.Laplacian, what.Nodes = data.Laplacian(), data.Split.Train
+	if what.Products == nil {
+		product, err := RandomProduct(data, fewColumns, what.Seed)
+		if err != nil {
+			return nil, err
+		}
+		what.Products = []*graph.Features{product}
+	}
+	advice, err := what.Run(ctx)
+	if err != nil || trials.Batches == 0 || trials.Layers == 1 || len(data.Split.Valid) == 0 {
+		return advice, err
+	}
+	trials.Data, trials.Batch, trials.Seed = data, what.Batch, what.Seed
+	trials.Candidates = study.DefaultCandidates(advice, trials.Layers, what.Batch, exact)
+	outcome, err := trials.Run(ctx)
+	if err == nil {
+		advice.Take(outcome)
+	}
+	return advice, err
 }
 
-// FewColumns is a number of columns of the random weight that gives the norms of HW to within some
+// fewColumns is a number of columns of the random weight that gives the norms of HW to within some
 // per cent.
-const FewColumns = 64
+const fewColumns = 64
 
-// RandomProduct returns one product HW, of the features and a random weight.
-func RandomProduct(data *datasets.Data, columns int, seed uint64) ([]*graph.Features, error) {
+// RandomProduct returns the product HW of the features and a random weight.
+func RandomProduct(data *datasets.Data, columns int, seed uint64) (*graph.Features, error) {
 	x := data.Features
 	weight := make([]float32, x.Cols*columns)
 	layers.GlorotUniform(rand.New(samplers.NewSource(seed, 0, 0)), x.Cols, columns, weight, nil)
-	hw, err := study.Product(x, weight)
-	return []*graph.Features{hw}, err
+	return study.Product(x, weight)
 }
 
 // fewSamples is the product of the layers' errors, over their signals, above which the

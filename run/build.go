@@ -70,12 +70,9 @@ func (p *Plan) Sampler(data *datasets.Data) (samplers.Sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s, is := fresh.Sampler.(*samplers.LayerWise); is && p.DropoutNoise != "" { // "": the method's own
-		s.FullDropoutNoise = p.DropoutNoise == full
-	}
 	return samplers.Configure(fresh.Sampler, samplers.Config{
 		Laplacian: data.Laplacian(), Train: data.Split.Train, Features: data.Features, Layers: p.SampledLayers(), Sizes: p.Samples,
-		ExactInput: p.ExactInput, KeepSelf: p.Conv == gat || p.ownRows() != "",
+		ExactInput: p.ExactInput, KeepSelf: p.first("conv", "own_state", "jumping", "hidden_residual") != "",
 	})
 }
 
@@ -180,7 +177,7 @@ func (p *Plan) Fit() train.Options {
 // config returns the settings as config.json holds them.
 func (p *Plan) config() map[string]any {
 	s, config := p.Saved(), map[string]any{}
-	for _, o := range Options(s) {
+	for _, o := range Options(&s) {
 		if config[o.Name] = o.field.Interface(); o.String() == autoWord {
 			config[o.Name] = autoWord
 		}

@@ -37,7 +37,6 @@ type Plan struct {
 const (
 	gat          = "gat"
 	none         = "none"
-	full         = "full" // dropout noise
 	equation     = "equation"
 	seedsUniform = "uniform"
 )
@@ -59,7 +58,7 @@ func (s Settings) Plan() (*Plan, error) {
 // checkValues checks the values that no flag or file has set, such as values from Go, and the
 // options that the tags name beside others.
 func (p *Plan) checkValues() error {
-	for _, o := range Options(p.Settings) {
+	for _, o := range Options(&p.Settings) {
 		if err := o.Set(o.String()); err != nil && !o.isDefault() {
 			return p.refuse(o.Name, " %s: %w", o.String(), err)
 		}
@@ -96,23 +95,14 @@ func (p *Plan) take() (err error) {
 	return nil
 }
 
-// EpochUpdates returns the updates of all epochs, which are their mini-batches if Micro is 1:
-// 0 without a limit of epochs, and math.MaxInt if the number is too large for an int or
-// depends on the data.
-func (s *Settings) EpochUpdates() int {
-	switch {
-	case s.Epochs == 0:
-		return 0
-	case s.BatchesPerEpoch == 0 || s.Epochs > math.MaxInt/s.BatchesPerEpoch:
-		return math.MaxInt
-	}
-	return (s.Epochs*s.BatchesPerEpoch-1)/s.Micro + 1
-}
-
 // Limit returns the largest number of updates, math.MaxInt without a limit. It does not count
 // epochs of one pass, whose length depends on the data.
 func (s *Settings) Limit() int {
-	return min(cmp.Or(max(s.MaxBatches, 0), math.MaxInt), cmp.Or(s.EpochUpdates(), math.MaxInt))
+	limit := cmp.Or(max(s.MaxBatches, 0), math.MaxInt)
+	if s.Epochs > 0 && s.BatchesPerEpoch > 0 && s.Epochs <= math.MaxInt/s.BatchesPerEpoch {
+		limit = min(limit, (s.Epochs*s.BatchesPerEpoch-1)/s.Micro+1)
+	}
+	return limit
 }
 
 // opponents returns the given options that exact input or a control variate excludes. Those that
@@ -142,16 +132,6 @@ func (p *Plan) checkOpponents() error {
 	return nil
 }
 
-// ownRows returns the option that makes convolutions read the rows of their own output nodes,
-// or "".
-func (s *Settings) ownRows() string { return s.first("own_state", "jumping", "hidden_residual") }
-
-// readsDropout returns the option with which more than the sampled convolution reads the output
-// of a dropout, or "".
-func (s *Settings) readsDropout() string {
-	return s.first("conv", "own_state", "jumping", "hidden_residual", "pre_norm")
-}
-
 // first returns the first of some options that does not have its default, as on the command line,
 // or "".
 func (s *Settings) first(options ...string) string {
@@ -163,26 +143,10 @@ func (s *Settings) first(options ...string) string {
 	return ""
 }
 
-// rule refuses an option beside others.
-type rule struct {
-	refused bool
-	option  string
-	why     string
-}
-
-func (p *Plan) apply(rules []rule) error {
-	for _, r := range rules {
-		if r.refused {
-			return p.refuse(r.option, "%s", r.why)
-		}
-	}
-	return nil
-}
-
 // checkRules checks the options beside one another and beside the method.
 func (p *Plan) checkRules() error {
 	m, name := &p.Method, p.Method.String()
-	important, fullNoise := p.Seeds != seedsUniform, p.DropoutNoise == full
+	important := p.Seeds != seedsUniform
 	seeds, chosen, uniformly := "seeds", p.Seeds, "--seeds uniform"
 	if m.GradientSeeds {
 		seeds, chosen, uniformly = "method", m.Name, "--method ladies-cv"
@@ -190,17 +154,19 @@ func (p *Plan) checkRules() error {
 	micro := func(what, why, other string) string {
 		return fmt.Sprintf(" %s does not go with --micro %d: %s, which another rank may have; take %s, or --micro 1", what, p.Micro, why, other)
 	}
-	excludes := func(option, why string) string { return fmt.Sprintf(" %s excludes %s: %s", name, option, why) }
+	learned := p.first("micro", "conv", "edge_dropout", "own_state", "jumping", "hidden_residual")
 	sized := slices.DeleteFunc(study.LayerWiseMethods(), study.SamplesChange)
-	return p.apply([]rule{
+	for _, rule := range []struct {
+		refused     bool
+		option, why string
+	}{
 		{p.Epochs == 0 && p.MaxBatches == 0 && p.Patience == 0, "max_batches", ", --epochs and --patience are all 0: training would not end"},
 		{p.Seed > math.MaxUint64-uint64(p.Runs-1), "seed", fmt.Sprintf(" %d leaves no room for %d runs", p.Seed, p.Runs)},
-		{p.Schedule.Decay == train.DecayCosine && p.MaxBatches == 0 && p.EpochUpdates() == 0, "schedule", " cosine ends at the last mini-batch: it needs --max-batches or --epochs; without a limit, take --schedule none"},
+		{p.Schedule.Decay == train.DecayCosine && p.MaxBatches == 0 && p.Epochs == 0, "schedule", " cosine ends at the last mini-batch: it needs --max-batches or --epochs; without a limit, take --schedule none"},
 		{p.Settings.Samples.Auto() && !p.Default && !slices.Contains(sized, name), "samples",
 			fmt.Sprintf(" auto chooses for layer-wise methods without keys, not for %s: leave out --method, or take one of %s", name, strings.Join(sized, ", "))},
 
 		{m.GradientSeeds && !important, "seeds", " uniform: --method " + m.Name + " draws mini-batches by importance: want gradient or loss; for uniform ones use --method ladies-cv"},
-		{!important && p.SeedsEvery != 50, "seeds_every", fmt.Sprintf(" %d needs --seeds loss or gradient", p.SeedsEvery)},
 		{important && p.Micro > 1, seeds, micro(chosen, "the next mini-batch needs the scores of this one", uniformly)},
 		{important && m.OwnOutputs(), "seeds", fmt.Sprintf(" %s does not go with --method %s, whose sampler draws output nodes of its own: use --seeds uniform, or another method", p.Seeds, m.Name)},
 		{important && p.BatchesPerEpoch == 0, seeds, " " + chosen + " does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch"},
@@ -210,40 +176,33 @@ func (p *Plan) checkRules() error {
 		{p.Partition == "all" && p.EvalEvery == 0, "partition", " all excludes --eval-every auto, the default: one rank alone cannot count the operations of an evaluation; say a number of updates"},
 
 		{p.Given("exact_input") && m.ExactInput && !p.Settings.ExactInput, "exact_input", fmt.Sprintf("=false: --method %s has exact input; use another method, such as %s", name, PaperMethod)},
-		{m.Learned() && p.Conv == gat, "method", excludes("--conv gat", "its sampler learns from rows that attention does not propagate; use another method")},
-		{m.Learned() && p.EdgeDropout > 0, "method", excludes("--edge-dropout", "its sampler learns from the edges that it drew")},
-		{m.Learned() && p.ownRows() != "", "method", excludes(p.ownRows(), "it is the only method whose layers need not read the nodes that they compute")},
-		{m.Learned() && p.Micro > 1, "method", micro(name, "its sampler learns from each mini-batch", "another method, such as ladies-flat-debiased")},
+		{m.Learned() && learned != "", "method", fmt.Sprintf(" %s excludes %s: its sampler learns from each mini-batch, which may then have other entries of P, or which another rank may have; take another method, such as %s", name, learned, PaperMethod)},
 		{m.Controlled() && !m.Refreshed() && p.Micro > 1 && p.Layers > 1, "method", micro(name, "the next mini-batch needs the histories of this one", "--method ladies-cv")},
 		{m.Control != "" && m.Controlled() && !p.ExactInput && p.Layers == 1, "method", fmt.Sprintf(" %s with --layers 1: the only layer reads features, so there are no activations to keep", name)},
 		{m.Half && p.Device != "cpu", "method", fmt.Sprintf(" %s: half=1 is for the CPU: leave it out with --device %s", name, p.Device)},
-
-		{fullNoise && p.readsDropout() != "", "dropout_noise", fmt.Sprintf(" full excludes %s: other parts of the model read the output of the same dropout", p.readsDropout())},
-		{fullNoise && m.biasedBy() != "", "dropout_noise", fmt.Sprintf(" full excludes %s: the variance is as over all neighbours only if the weights are unbiased", m.biasedBy())},
-		{fullNoise && !m.TakesFullDropoutNoise(), "dropout_noise", fmt.Sprintf(" full is for layer-wise methods with unbiased weights, such as %s, not for --method %s", DefaultMethod, name)},
-	})
-}
-
-// takeLinear sets the linear control: the method's own if none is given.
-func (p *Plan) takeLinear() error {
-	err := p.excludesLinear()
-	if p.Method.Keys.Linear == "1" && err != nil {
-		return err
+	} {
+		if rule.refused {
+			return p.refuse(rule.option, "%s", rule.why)
+		}
 	}
-	p.Linear = err == nil && (p.Method.Keys.Linear == "1" || p.Method.Keys.Linear == "" && p.Method.LinearControl)
 	return nil
 }
 
-func (p *Plan) excludesLinear() error {
+// takeLinear sets the linear control: the method's own if none is given.
+func (p *Plan) takeLinear() (err error) {
+	given := p.Method.Keys.Linear
+	wrong, excluded := errors.AsType[*layers.OptionError](p.modelOptions().CheckLinearControl())
 	switch {
 	case !p.Method.Refreshed() || !p.ExactInput:
-		return p.refuse("method", " %s: linear=1 needs --exact-input, which ladies-cv and mvs have", p.Method.String())
+		err = p.refuse("method", " %s: linear=1 needs --exact-input, which ladies-cv and mvs have", p.Method.String())
 	case p.Layers != 2:
-		return p.refuse("method", " %s: linear=1 is for two layers, not for --layers %d: above a sampled layer the propagated input is not known", p.Method.String(), p.Layers)
+		err = p.refuse("method", " %s: linear=1 is for two layers, not for --layers %d: above a sampled layer the propagated input is not known", p.Method.String(), p.Layers)
+	case excluded:
+		err = p.refuse(nameInFile(wrong.Option), ": %s", wrong.Reason)
 	}
-	err := p.modelOptions().CheckLinearControl()
-	if wrong, is := errors.AsType[*layers.OptionError](err); is {
-		return p.refuse(nameInFile(wrong.Option), ": %s", wrong.Reason)
+	p.Linear = err == nil && (given == "1" || given == "" && p.Method.LinearControl)
+	if given != "1" {
+		return nil
 	}
 	return err
 }
@@ -266,25 +225,10 @@ func (p *Plan) takeSamples() error {
 		p.Samples = given[:n]
 	case len(given) <= 1:
 		p.Samples = slices.Repeat(slices.Concat(given, p.Method.Method.Default, Sizes{defaultSamples})[:1], n)
-	case p.ExactInput:
-		return p.refuse("samples", " %s has %d numbers; with exact input, %d layers need %d", given, len(given), p.Layers, n)
 	default:
-		return p.refuse("samples", " %s has %d numbers for %d layers", given, len(given), n)
+		return p.refuse("samples", " %s has %d numbers; %d layers need %d: one number for each, but for an exact input", given, len(given), p.Layers, n)
 	}
 	return nil
-}
-
-// CheckEffects refuses options of a new run that change nothing, or that do the same as
-// another option.
-func (p *Plan) CheckEffects() error {
-	dropped := p.InputDropout > 0 && !p.InputLayer || p.Dropout > 0 && (p.Layers > 1 || p.InputLayer)
-	return p.apply([]rule{
-		{p.DropoutNoise == full && !p.Method.FullDropoutNoise() && !dropped, "dropout_noise",
-			" full has no effect: no sampled layer reads the output of a dropout; take --dropout above 0 and 2 layers or more"},
-		{p.OwnState && !p.PreNorm, "own_state", " without --pre-norm is --hidden-residual linear: take that option, or add --pre-norm"},
-		{p.PreNorm && !p.LayerNorm && !p.BatchNorm && !p.Residual && p.HiddenResidual == none && !p.FeedForward, "pre_norm",
-			" has no effect without a norm and a residual connection: add --layer-norm, --batch-norm or --hidden-residual"},
-	})
 }
 
 // Saved returns the settings as config.json holds them: with the values that were chosen.

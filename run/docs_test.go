@@ -41,19 +41,19 @@ func TestOptionsTable(t *testing.T) {
 		}
 	}
 	group := ""
-	for _, o := range Options(Settings{}) {
+	for _, o := range Options(new(Settings)) {
 		if o.Group != group && !o.File {
 			group = o.Group
 			fmt.Fprintf(&b, "\n**%s**\n", group)
-			table(Settings{}, "--", func(o Option) bool { return o.Group == group && !o.File })
+			table(new(Settings), "--", func(o Option) bool { return o.Group == group && !o.File })
 		}
 	}
 	b.WriteString("\n**In files only** (`--config`, `--recipe`)\n")
-	table(Settings{}, "", func(o Option) bool { return o.File })
+	table(new(Settings), "", func(o Option) bool { return o.File })
 	b.WriteString("\n**Keys of `--method`**, of layer-wise methods (`ladies`, `fastgcn`, `uniform`); `neighbor` has `importance`, `flat`, `draw` and `weight`; `ladies-cv` and `mvs` have `every`, `half` and `linear`\n")
-	table(Keys{}, "", func(Option) bool { return true })
+	table(new(Keys), "", func(Option) bool { return true })
 	b.WriteString("\n**Keys of `--schedule`**; `none` and `cosine` have `warm-up` alone\n")
-	table(ScheduleKeys{}, "", func(Option) bool { return true })
+	table(new(ScheduleKeys), "", func(Option) bool { return true })
 	want := before + begin + b.String() + "\n" + end + after
 	if *update {
 		if err := os.WriteFile(page, []byte(want), 0o666); err != nil {

@@ -82,11 +82,11 @@ func unknown(name string) error {
 	if where := OldFlag(name); where != "" {
 		return fmt.Errorf("unknown option %q: it %s", name, where)
 	}
-	if o, ok := find(Output{}, name); ok {
+	if o, ok := find(new(Output), name); ok {
 		return fmt.Errorf("%q is an option of the command line only: --%s", name, o.Flag())
 	}
 	var names []string
-	for _, o := range Options(Settings{}) {
+	for _, o := range Options(new(Settings)) {
 		names = append(names, o.Name)
 	}
 	return fmt.Errorf("unknown option %q%s", name, DidYouMean(nameOf(name), names))
@@ -150,27 +150,24 @@ func Parse(path string, text []byte) (*File, error) {
 	if jsontext.Value(text).Kind() != '{' {
 		return nil, fmt.Errorf("%s: want a JSON object", place(0))
 	}
-	all := map[string]Value{}
-	f := &File{Path: path}
-	field := func(d *jsontext.Decoder, _ *Value) error {
-		name := d.StackPointer().LastToken()
-		v := Value{Option: nameOf(name), Place: place(d.InputOffset())}
-		var err error
-		if v.Text, err = flagText(d); err != nil {
-			return fmt.Errorf("%s: %s: %w", v.Place, name, err)
-		}
-		if before, again := all[v.Option]; again {
-			return fmt.Errorf("%s: %q sets --%s again, after %s", v.Place, name, v.Flag(), strings.TrimPrefix(before.Place, "config: "))
-		}
-		all[v.Option], f.Values = v, append(f.Values, v)
-		return nil
-	}
-	err := json.Unmarshal(text, &map[string]Value{}, json.WithUnmarshalers(json.UnmarshalFromFunc(field)), jsontext.AllowDuplicateNames(true))
-	if syntax, is := errors.AsType[*jsontext.SyntacticError](err); is {
+	twice := jsontext.AllowDuplicateNames(true)
+	if syntax, is := errors.AsType[*jsontext.SyntacticError](json.Unmarshal(text, new(jsontext.Value), twice)); is {
 		return nil, fmt.Errorf("%s: %w", place(syntax.ByteOffset), syntax.Err)
 	}
-	if wrong, is := errors.AsType[*json.SemanticError](err); is {
-		return nil, wrong.Err // of field
+	all, f, d := map[string]Value{}, &File{Path: path}, jsontext.NewDecoder(bytes.NewReader(text), twice)
+	for _, _ = d.ReadToken(); d.PeekKind() == '"'; { // no read fails
+		token, _ := d.ReadToken()
+		name := token.String()
+		v := Value{Option: nameOf(name), Place: place(d.InputOffset())}
+		value, _ := d.ReadValue()
+		var err error
+		if v.Text, err = flagText(value); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", v.Place, name, err)
+		}
+		if before, again := all[v.Option]; again {
+			return nil, fmt.Errorf("%s: %q sets --%s again, after %s", v.Place, name, v.Flag(), strings.TrimPrefix(before.Place, "config: "))
+		}
+		all[v.Option], f.Values = v, append(f.Values, v)
 	}
 	if f.Fingerprint, f.OfRun = all["fingerprint"].Text, f.Has("fingerprint"); !f.OfRun {
 		return f, nil
@@ -185,27 +182,23 @@ func Parse(path string, text []byte) (*File, error) {
 	return f, nil
 }
 
-// flagText reads a field of an object, or an element of a list in a field, as a flag would get it.
-func flagText(d *jsontext.Decoder) (string, error) {
-	token, err := d.ReadToken()
-	switch kind := token.Kind(); {
-	case err != nil:
-		return "", err
-	case kind == '"' || kind == '0' || kind == 't' || kind == 'f':
-		return token.String(), nil
-	case kind == '[' && d.StackDepth() == 2: // no list in a list
-		var words []string
-		for d.PeekKind() != ']' {
-			word, err := flagText(d)
-			if err != nil {
-				return "", err
-			}
-			words = append(words, word)
-		}
-		_, err = d.ReadToken()
-		return strings.Join(words, ","), err
+// flagText returns a value, or the elements of a list, as a flag would get it.
+func flagText(value jsontext.Value) (string, error) {
+	list := []jsontext.Value{value}
+	if value.Kind() == '[' {
+		_ = json.Unmarshal(value, &list, jsontext.AllowDuplicateNames(true)) // it is a list
 	}
-	return "", errors.New("want a string, a number, true, false or a list of them")
+	var words []string
+	for _, v := range list {
+		switch v.Kind() {
+		case '"':
+			v, _ = jsontext.AppendUnquote(nil, v)
+		case 'n', '{', '[':
+			return "", errors.New("want a string, a number, true, false or a list of them")
+		}
+		words = append(words, string(v))
+	}
+	return strings.Join(words, ","), nil
 }
 
 //go:embed recipes.json

@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -78,30 +79,29 @@ func ParseMethod(text string) (Method, error) {
 // parseKeys gives keys their defaults, and the values of a query, whose keys the group must have.
 func parseKeys(keys any, name, query, group string) error {
 	setDefaults(keys)
-	known := map[string]Option{}
+	given, err := url.ParseQuery(query)
+	if err != nil {
+		return err
+	}
 	var names []string
 	for _, o := range Options(keys) {
-		if slices.Contains(strings.Split(o.Group, "|"), group) {
-			known[o.Flag()], names = o, append(names, o.Flag())
-		}
-	}
-	for pair := range strings.SplitSeq(query, "&") {
-		key, value, _ := strings.Cut(pair, "=")
-		o, there := known[key]
-		switch {
-		case pair == "":
+		if !slices.Contains(strings.Split(o.Group, "|"), group) {
 			continue
-		case names == nil:
-			return fmt.Errorf("%s takes no keys, got %q", name, key)
-		case !there && slices.Contains(names, key):
-			return fmt.Errorf("the key %q is given twice", key)
-		case !there:
-			return fmt.Errorf("%s has no key %q%s; there are: %s", name, key, DidYouMean(key, names), strings.Join(names, ", "))
 		}
-		delete(known, key)
-		if err := o.Set(value); err != nil {
-			return fmt.Errorf("%s=%s: %w", key, value, err)
+		key := o.Flag()
+		names = append(names, key)
+		for k, value := range given[key] {
+			if k > 0 {
+				return fmt.Errorf("the key %q is given twice", key)
+			}
+			if err := o.Set(value); err != nil {
+				return fmt.Errorf("%s=%s: %w", key, value, err)
+			}
 		}
+		delete(given, key)
+	}
+	for key := range given {
+		return fmt.Errorf("%s takes no keys but [%s], got %q%s", name, strings.Join(names, ", "), key, DidYouMean(key, names))
 	}
 	return nil
 }
@@ -150,26 +150,13 @@ func (m *Method) takeParts() error {
 	if m.Control != none {
 		layerWise.Control = samplers.Control(m.Control)
 	}
-	switch by := m.biasedBy(); {
+	switch by := layerWise.BiasedPart(); {
 	case m.Controlled() && by != "":
-		return fmt.Errorf("control=%s with %s: the estimate of these parts is biased, and the control would keep the bias on the change of the activations", m.Control, by)
+		return fmt.Errorf("%s is biased by %s, and the control would keep the bias on the change of the activations", m.String(), by)
 	case !m.Refreshed() && (m.Every != 50 || m.Half || m.Linear != ""):
 		return fmt.Errorf("every, half and linear are for control=refresh and the methods ladies-cv and mvs")
 	}
 	return nil
-}
-
-// biasedBy returns the key that makes the estimate of a layer-wise method biased, or "".
-func (m *Method) biasedBy() string {
-	switch s, is := m.Sampler.(*samplers.LayerWise); {
-	case !is || m.TakesFullDropoutNoise() || m.String() == m.Name:
-		return ""
-	case s.NormalizeRows:
-		return "normalize=1"
-	case s.IncludeRows:
-		return "rows=1"
-	}
-	return "weight=naive"
 }
 
 const populationNodes = "nodes"
@@ -177,7 +164,7 @@ const populationNodes = "nodes"
 // String returns the method as --method has it, with the keys that do not have their defaults.
 func (m *Method) String() string {
 	text := m.Name
-	for _, o := range Options(m.Keys) {
+	for _, o := range Options(&m.Keys) {
 		if !o.isDefault() {
 			text += "&" + o.Flag() + "=" + strings.Replace(o.String(), "true", "1", 1)
 		}

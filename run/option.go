@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/internal/memory"
@@ -24,7 +25,6 @@ type Option struct {
 	Group   string // of the help
 	Rare    bool   // shown by --help-all only
 	File    bool   // has no flag
-	Whole   bool   // is a whole number
 	Default string
 	Choices []string // the words that are allowed; nil: all
 	Help    string
@@ -34,25 +34,20 @@ type Option struct {
 	field reflect.Value
 }
 
-// Options returns the options of the struct that a pointer points to, or of a copy of a struct, in
-// the order of its fields.
+// Options returns the options of the struct that a pointer points to, in the order of its fields.
 func Options(of any) []Option {
-	v := reflect.ValueOf(of)
-	if v.Kind() != reflect.Pointer {
-		v = reflect.New(v.Type())
-		v.Elem().Set(reflect.ValueOf(of))
-	}
 	var list []Option
-	for _, f := range reflect.VisibleFields(v.Elem().Type()) {
+	v := reflect.ValueOf(of).Elem()
+	for _, f := range reflect.VisibleFields(v.Type()) {
 		tag := f.Tag.Get
 		if tag("json") == "" {
 			continue
 		}
 		group, where, _ := strings.Cut(tag("group"), ",")
 		o := Option{
-			Name: tag("json"), Group: group, Rare: where == "rare", File: where == "file", Whole: f.Type.Kind() == reflect.Int,
+			Name: tag("json"), Group: group, Rare: where == "rare", File: where == "file",
 			Default: tag("default"), Choices: words(tag("choice"), "|"), Help: tag("help"),
-			tag: tag, of: of, field: v.Elem().FieldByIndex(f.Index),
+			tag: tag, of: of, field: v.FieldByIndex(f.Index),
 		}
 		if of, ok := o.field.Interface().(interface{ Values() []string }); ok {
 			o.Choices = of.Values()
@@ -77,9 +72,6 @@ func flagOf(name string) string { return strings.ReplaceAll(name, "_", "-") }
 
 func nameOf(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 
-// Find returns the option of Settings of that name, or flag.
-func Find(name string) (Option, bool) { return find(Settings{}, name) }
-
 // find returns the option of that name, or flag, of a struct.
 func find(of any, name string) (Option, bool) {
 	list := Options(of)
@@ -95,10 +87,7 @@ const autoWord = "auto"
 
 // autoCode is the number that stands for autoWord.
 func (o Option) autoCode() string {
-	if strings.HasPrefix(o.tag("range"), "[0") {
-		return "-1"
-	}
-	return "0"
+	return map[bool]string{true: "-1", false: "0"}[strings.HasPrefix(o.tag("range"), "[0")]
 }
 
 func (o Option) auto() bool { return o.tag("auto") != "" }
@@ -304,7 +293,7 @@ func (s Sizes) String() string { return valueText(reflect.ValueOf([]int(s))) }
 // MarshalJSON writes a list, also if there are no sizes.
 func (s Sizes) MarshalJSON() ([]byte, error) { return []byte("[" + s.String() + "]"), nil }
 
-// Bytes is a number of bytes, written as 8GiB, 500MB or 1e9; 0 means none was given.
+// Bytes is a number of bytes, written as 8GiB or 500MB; 0 means none was given.
 type Bytes int64
 
 func (b Bytes) String() string {
@@ -316,15 +305,8 @@ func (b Bytes) String() string {
 
 // Set reads a text.
 func (b *Bytes) Set(text string) error {
-	scale := 1.0
-	number := strings.Replace(strings.TrimSuffix(text, "B"), "K", "k", 1) // KiB, and KB for kB
-	for k, unit := range []string{"ki", "Mi", "Gi", "Ti", "k", "M", "G", "T"} {
-		if n, found := strings.CutSuffix(number, unit); found {
-			number, scale = n, math.Pow([]float64{1024, 1000}[k/4], float64(k%4+1))
-		}
-	}
-	v, err := strconv.ParseFloat(number, 64)
-	if v *= scale; err != nil || !(v >= 1) || v > math.MaxInt64/2 {
+	v, err := humanize.ParseBytes(text)
+	if err != nil || v == 0 || v > math.MaxInt64/2 {
 		return errors.New("want a number of bytes, such as 8GiB or 500MB")
 	}
 	*b = Bytes(v)

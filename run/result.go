@@ -17,7 +17,7 @@ type Result struct {
 	Method     string `json:"method"`
 	Samples    Sizes  `json:"samples"` // empty if the method has no sample size
 	ExactInput bool   `json:"exact_input,omitempty"`
-	Conv       string `json:"conv,omitempty"` // gat; empty: gcn
+	Conv       string `json:"conv"`
 	Metric     string `json:"metric"`
 	train.Result
 	Seed        uint64  `json:"seed"`
@@ -50,6 +50,7 @@ func (j *Job) result(p *Plan, history *train.Result, data *datasets.Data, dir st
 		Method:      p.Method.String(),
 		Samples:     p.Samples,
 		ExactInput:  p.ExactInput,
+		Conv:        p.Conv,
 		Metric:      string(data.Metric),
 		Result:      *history,
 		Seed:        p.Seed,
@@ -59,9 +60,6 @@ func (j *Job) result(p *Plan, history *train.Result, data *datasets.Data, dir st
 		Device:      p.Device,
 		RunDir:      dir,
 		EvalSamples: p.EvalSamples,
-	}
-	if p.Conv == gat {
-		r.Conv = gat
 	}
 	if p.Exact != nil {
 		r.InputBytes = p.Exact.Bytes()

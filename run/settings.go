@@ -19,11 +19,10 @@ import (
 // default or with the one in when. An option with auto may be "auto", and is then 0, or −1 where 0
 // is a value. A limit of 0 is off.
 type Settings struct {
-	Data         string `json:"data" group:"Data and sampling" default:"synth:demo" arg:"SPEC" help:"data SPEC; gcn datasets list shows all kinds"`
-	Method       string `json:"method" group:"Data and sampling" arg:"NAME" help:"sampling method NAME, perhaps with parts: ladies?flat=1&draw=poisson; gcn methods lists them (default: ladies-cv, or ladies-flat-debiased where the model keeps no histories)"`
-	Samples      Sizes  `json:"samples" group:"Data and sampling" range:"[1," arg:"N,..." auto:"from the data" help:"nodes drawn per layer, next to the output first, or one number for all; auto: as gcn study advise recommends (default: 512; node-wise methods: 2 neighbours per node)"`
-	ExactInput   bool   `json:"exact_input" group:"Data and sampling" help:"propagate the features once, over all neighbours, and sample only the other layers: one number fewer in --samples"`
-	DropoutNoise string `json:"dropout_noise" group:"Data and sampling,rare" choice:"sampled|full" help:"noise of dropout in sampled layers: sampled, times the weights of the nodes drawn; or full, with its variance over all neighbours (default: sampled; ladies-cv: full)"`
+	Data       string `json:"data" group:"Data and sampling" default:"synth:demo" arg:"SPEC" help:"data SPEC; gcn datasets list shows all kinds"`
+	Method     string `json:"method" group:"Data and sampling" arg:"NAME" help:"sampling method NAME, perhaps with parts: ladies?flat=1&draw=poisson; gcn methods lists them (default: ladies-cv, or ladies-flat-debiased where the model keeps no histories)"`
+	Samples    Sizes  `json:"samples" group:"Data and sampling" range:"[1," arg:"N,..." auto:"from the data" help:"nodes drawn per layer, next to the output first, or one number for all; auto: as gcn study advise recommends (default: 512; node-wise methods: 2 neighbours per node)"`
+	ExactInput bool   `json:"exact_input" group:"Data and sampling" help:"propagate the features once, over all neighbours, and sample only the other layers: one number fewer in --samples"`
 
 	Layers     int     `json:"layers" group:"Model" when:"1" exact:"the only propagation is then exact, and nothing is left to sample; use --method full, or more layers" range:"[1,1000]" help:"graph convolutions (default: as many as --samples has numbers, else 2)"`
 	Hidden     int     `json:"hidden" group:"Model" default:"256" range:"[1,65536]" help:"width of the hidden layers"`
@@ -106,14 +105,8 @@ func (b Bound) Inference(device string) (layers.InferenceBound, error) {
 	if (b != Bound{}) && device != "cpu" {
 		return layers.InferenceBound{}, &OptionError{Option: "memory", Err: errors.New("--memory and --scratch are for --device cpu")}
 	}
-	if b.Scratch != "" { // before the work, not after it
-		info, err := os.Stat(b.Scratch)
-		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("stat %s: not a folder", b.Scratch)
-		}
-		if err != nil {
-			return layers.InferenceBound{}, fmt.Errorf("--scratch: %w", err)
-		}
+	if _, err := os.ReadDir(b.Scratch); b.Scratch != "" && err != nil { // before the work, not after it
+		return layers.InferenceBound{}, fmt.Errorf("--scratch: %w", err)
 	}
 	return layers.InferenceBound{Memory: int64(b.Memory), Scratch: b.Scratch}, nil
 }

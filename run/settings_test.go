@@ -45,7 +45,7 @@ func wrong(o Option) string {
 // TestWrongValues gives each option a wrong value, as a flag and in a file: the error is one
 // line that names the option, and the place in the file.
 func TestWrongValues(t *testing.T) {
-	for _, o := range Options(Settings{}) {
+	for _, o := range Options(new(Settings)) {
 		value := wrong(o)
 		if value == "" {
 			if o.Name != "data" { // is checked with the data sets
@@ -106,7 +106,7 @@ func other(o Option) string {
 // TestWrongCompany gives each option that needs others alone.
 func TestWrongCompany(t *testing.T) {
 	count := 0
-	for _, o := range Options(Settings{}) {
+	for _, o := range Options(new(Settings)) {
 		if o.tag("with") == "" || words(o.tag("with"), ",")[0] == "conv=gcn" || words(o.tag("with"), ",")[0] == "model=program" {
 			continue
 		}
@@ -133,7 +133,7 @@ func TestWrongCompany(t *testing.T) {
 // plan, or are refused with an error about one of them.
 func TestRandomSettings(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	all := Options(Settings{})
+	all := Options(new(Settings))
 	methods := append(MethodNames(), "", "ladies?flat=1&draw=poisson", "ladies-debiased?control=refresh&half=1", "ladies-cv?linear=0&every=9", "neighbor?importance=ladies", "uniform?rows=1", "ladies?population=nodes", "ladies-cv?linear=1")
 	plans := 0
 	for range 1000 {
@@ -211,9 +211,9 @@ func TestChoices(t *testing.T) {
 		name  string
 		words []string
 	}{
-		{Settings{}, "activation", activations}, {Settings{}, "hidden_residual", layers.ResidualNames()}, {Settings{}, "jumping", layers.JumpingNames()},
-		{Keys{}, "draw", slices.Collect(maps.Keys(samplers.Draws()))}, {Keys{}, "weight", slices.Collect(maps.Keys(samplers.Weights()))},
-		{Keys{}, "importance", slices.Collect(maps.Keys(samplers.Importances(false)))}, {Keys{}, "control", []string{none, string(samplers.ControlRefresh), string(samplers.ControlRolling)}},
+		{new(Settings), "activation", activations}, {new(Settings), "hidden_residual", layers.ResidualNames()}, {new(Settings), "jumping", layers.JumpingNames()},
+		{new(Keys), "draw", slices.Collect(maps.Keys(samplers.Draws()))}, {new(Keys), "weight", slices.Collect(maps.Keys(samplers.Weights()))},
+		{new(Keys), "importance", slices.Collect(maps.Keys(samplers.Importances(false)))}, {new(Keys), "control", []string{none, string(samplers.ControlRefresh), string(samplers.ControlRolling)}},
 	} {
 		list := Options(c.of)
 		words := slices.Clone(list[slices.IndexFunc(list, func(o Option) bool { return o.Name == c.name })].Choices)
@@ -247,7 +247,7 @@ func TestOneName(t *testing.T) {
 	elsewhere := []string{"Adam", "Dir", "Progress", "Begin", "Result", "Config", "Group", "Resume", "Overwrite", "ControlEvery", "LR"}
 	for _, of := range []any{train.Options{}, train.Adam{}} {
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(of)) {
-			if _, there := Find(nameInFile(field.Name)); !there && !slices.Contains(elsewhere, field.Name) {
+			if _, there := find(new(Settings), nameInFile(field.Name)); !there && !slices.Contains(elsewhere, field.Name) {
 				t.Errorf("%T has %s, which is no setting", of, field.Name)
 			}
 		}

@@ -139,10 +139,12 @@ func (j *Job) Once(ctx context.Context, data *datasets.Data, dir string, seed ui
 	}
 	model.Bound = j.Bound
 	if p.EvalEvery == 0 {
-		if err := j.chooseInterval(ctx, model, data); err != nil {
+		interval, share, err := train.EvaluationInterval(ctx, model, data, j.Fit())
+		if err != nil {
 			return nil, err
 		}
-		p.EvalEvery = j.EvalEvery
+		j.Say("an evaluation every %d batches: about %.0f %% of the work, at least once in a tenth of --max-batches and in half of --patience", interval, 100*share)
+		p.EvalEvery, j.EvalEvery = interval, interval // of the runs after it, too
 	}
 	options := p.Fit()
 	options.Dir, options.Resume, options.Overwrite = dir, j.Resume, j.Overwrite
@@ -158,28 +160,16 @@ func (j *Job) Once(ctx context.Context, data *datasets.Data, dir string, seed ui
 	history, err := train.Fit(ctx, model, data, options)
 	if err != nil {
 		if history != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			err = j.interruption(err, history.Batches)
+			message := fmt.Sprintf("interrupted after %d batches; to go on: gcn train --out %s --resume", history.Batches, ShellWord(j.Out))
+			if file, is := errors.AsType[*fs.PathError](err); is { // the last checkpoint could not be written
+				message = fmt.Sprintf("interrupted after %d batches; not saved: %v", history.Batches, file)
+			}
+			err = Interrupted{err, message}
 		}
 		return nil, err
 	}
 	j.Trained, j.History = model, history
 	return r, nil
-}
-
-// chooseInterval sets the number of batches between two evaluations, for this run and the
-// runs after it.
-func (j *Job) chooseInterval(ctx context.Context, model *layers.GCN, data *datasets.Data) error {
-	interval, share, err := train.EvaluationInterval(ctx, model, data, j.Fit())
-	if err != nil {
-		return err
-	}
-	j.EvalEvery = interval
-	text := fmt.Sprintf("an evaluation every %d batches: about %.0f %% of the work", interval, 100*share)
-	if share > 0.3 {
-		text += ", because --eval-every auto takes at most a tenth of --max-batches and half of --patience"
-	}
-	j.Say("%s", text)
-	return nil
 }
 
 // Interrupted is the error of a run that its context ended, with a message for the user in
@@ -191,19 +181,6 @@ type Interrupted struct {
 
 func (e Interrupted) Error() string { return e.Message }
 func (e Interrupted) Unwrap() error { return e.Err }
-
-// interruption returns the error of a run that was interrupted after the given number of
-// batches, with the command that continues it.
-func (j *Job) interruption(err error, batches int) error {
-	if file, is := errors.AsType[*fs.PathError](err); is { // the last checkpoint could not be written
-		return Interrupted{err, fmt.Sprintf("interrupted after %d batches; not saved: %v", batches, file)}
-	}
-	when := fmt.Sprintf("after %d batches, saved", batches)
-	if batches == 0 {
-		when = "before the first batch"
-	}
-	return Interrupted{err, fmt.Sprintf("interrupted %s; to go on: gcn train --out %s --resume", when, ShellWord(j.Out))}
-}
 
 // NewDir makes a folder for a run under runs/ and returns its path. The name holds the time,
 // the data and a word, such as the method. An existing folder is left alone.

@@ -27,7 +27,7 @@ const (
 // check returns an error if the sampler's parts do not go with its control or with
 // FullDropoutNoise.
 func (s *LayerWise) check() error {
-	controlled, biased := s.Control != ControlNone, s.biasedPart()
+	controlled, biased := s.Control != ControlNone, s.BiasedPart()
 	switch {
 	case controlled && s.Control != ControlRefresh && s.Control != ControlRolling:
 		return fmt.Errorf("samplers: unknown control %q; known: %s, %s", s.Control, ControlRefresh, ControlRolling)
@@ -43,8 +43,8 @@ func (s *LayerWise) check() error {
 	return nil
 }
 
-// biasedPart names a part by which E[P̃] is not P, or is "".
-func (s *LayerWise) biasedPart() string {
+// BiasedPart names a part by which E[P̃] is not P, or is "".
+func (s *LayerWise) BiasedPart() string {
 	_, naive := s.Weight.(Naive)
 	_, repeats := s.Draw.(WithReplacement)
 	switch {

@@ -54,17 +54,6 @@ func (m Method) Learned() bool {
 	return is
 }
 
-// FullDropoutNoise reports whether the sampler has LayerWise.FullDropoutNoise, unless
-// Config.KeepSelf excludes it.
-func (m Method) FullDropoutNoise() bool { return m.layerWise().FullDropoutNoise }
-
-// TakesFullDropoutNoise reports whether the sampler may have LayerWise.FullDropoutNoise: it is
-// layer-wise and its weights are unbiased.
-func (m Method) TakesFullDropoutNoise() bool {
-	s := m.layerWise()
-	return s == m.Sampler && s.biasedPart() == ""
-}
-
 // layerWise returns the sampler, or an empty one for a method of another kind.
 func (m Method) layerWise() *LayerWise {
 	if s, is := m.Sampler.(*LayerWise); is {

@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -47,17 +45,9 @@ func addFlags(cmd *cobra.Command, of any, only ...string) {
 	cmd.Flags().SortFlags = false
 	run.AddFlags(cmd.Flags(), of, only...)
 	for _, o := range run.Options(of) {
-		values := append(listed()[o.Name], o.Choices...)
-		if values == nil { // any value: the shell completes files
-			continue
+		if values := append(listed()[o.Name], o.Choices...); values != nil { // nil: the shell completes files
+			_ = cmd.RegisterFlagCompletionFunc(o.Flag(), cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // an option without a flag is an error, which is ignored
 		}
-		_ = cmd.RegisterFlagCompletionFunc(o.Flag(), func(_ *cobra.Command, _ []string, given string) ([]string, cobra.ShellCompDirective) { // an option without a flag is an error, which is ignored
-			list := slices.Clone(values)
-			for k := range list {
-				list[k] = given[:strings.LastIndexByte(given, ',')+1] + list[k] // the last value of a list
-			}
-			return list, cobra.ShellCompDirectiveNoFileComp
-		})
 	}
 }
 
@@ -113,27 +103,13 @@ func arguments(cmd *cobra.Command, given []string) error {
 	case list != "" && len(given) > 0 && !slices.Contains(allowed, given[0]):
 		return usagef("unknown %s %q%s; there are: %s", word, given[0], run.DidYouMean(given[0], allowed), list)
 	case !fits && most == 0:
-		return usagef("%s takes no arguments, got %q%s", cmd.CommandPath(), given[0], meantOption(cmd, given[0]))
+		return usagef("%s takes no arguments, got %q: values belong to an option, with commas between them", cmd.CommandPath(), given[0])
 	case !fits && list == "":
 		return usagef("want %s, got %q", cmd.UseLine(), given)
 	case !fits:
 		return usagef("%s needs a %s: %s", cmd.CommandPath(), word, list)
 	}
 	return nil
-}
-
-// meantOption says where an argument belongs that is a number, a folder or a SPEC, or returns "".
-func meantOption(cmd *cobra.Command, arg string) string {
-	if _, err := strconv.Atoi(arg); err == nil {
-		return ": separate the numbers of an option by commas"
-	}
-	if info, err := os.Stat(arg); err == nil && info.IsDir() && cmd.Flags().Lookup("run") != nil {
-		return ", did you mean --run " + run.ShellWord(arg) + "?"
-	}
-	if cmd.Flags().Lookup("data") != nil && datasets.CheckSpec(arg, datasets.Options{}) == nil {
-		return ", did you mean --data " + run.ShellWord(arg) + "?"
-	}
-	return ""
 }
 
 // flagError rewords an error of the flag parser, and names the flag that was
@@ -150,8 +126,6 @@ func flagError(cmd *cobra.Command, err error) error {
 	word, _, _ := strings.Cut(strings.TrimLeft(given, "-"), "=")
 	old, meant := run.OldFlag(word), run.Meant(word, flagNames(cmd.Flags()))
 	switch {
-	case word == "version" || word == "v":
-		return usagef("unknown flag %s, did you mean gcn version?", given)
 	case old != "" && cmd.Flags().Lookup("method") != nil:
 		return usagef("unknown flag --%s: it %s", word, old)
 	case meant != "" && len(word) > 1:

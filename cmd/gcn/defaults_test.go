@@ -79,7 +79,6 @@ func TestLargeHistories(t *testing.T) {
 		{"--samples 48,64,32", "--samples 48,64,32"},
 		{"--layers 3 --exact-input --samples 64", "--layers 3 --exact-input --samples 64"},
 		{"--exact-input --samples 64,32", "--exact-input --samples 64"},
-		{"--samples 48 --dropout-noise full", "--samples 48 --dropout-noise full"},
 	} {
 		dir := fmt.Sprint("left", k)
 		var messages bytes.Buffer

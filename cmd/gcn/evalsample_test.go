@@ -92,7 +92,7 @@ func TestEvalWithinMemory(t *testing.T) {
 	}
 	fail(t, exitUsage, []string{"--memory lots"}, "eval", "--run", "plain", "--memory", "lots")
 	fail(t, exitFailed, []string{"--scratch", "none"}, "eval", "--run", "plain", "--scratch", "none")
-	fail(t, exitFailed, []string{"--scratch", "not a folder"}, "train", "--scratch", "a.store", "--out", "x")
+	fail(t, exitFailed, []string{"--scratch", "not a directory"}, "train", "--scratch", "a.store", "--out", "x")
 	fail(t, exitFailed, []string{"may take 100 kB"}, "eval", "--run", "plain", "--memory", "100kB")
 	// A run that could not be evaluated does not begin.
 	fail(t, exitFailed, []string{"may take 100 kB"}, append(line, "--out", "none", "--memory", "100kB")...)

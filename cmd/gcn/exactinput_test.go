@@ -91,12 +91,12 @@ func TestControls(t *testing.T) {
 	for name, options := range map[string]string{
 		"ladies-cv?every=7":                                             "--samples 48,48 --layers 3",
 		"mvs?every=7&half=1":                                            "--samples 48",
-		"mvs?every=7":                                                   "--samples 48 --dropout-noise full",
-		"ladies-cv?every=8":                                             "--samples 48 --dropout-noise sampled",
+		"mvs?every=7":                                                   "--samples 48",
+		"ladies-cv?every=8":                                             "--samples 48",
 		"ladies-cv?every=7&linear=0":                                    "--samples 48",
 		"mvs?every=7&half=1&linear=1":                                   "--samples 48",
-		"ladies-cv?every=7&half=1&linear=0":                             "--samples 48 --dropout-noise sampled",
-		"ladies-flat-debiased?control=refresh&every=7&linear=1":         "--exact-input --samples 48 --dropout-noise full",
+		"ladies-cv?every=7&half=1&linear=0":                             "--samples 48",
+		"ladies-flat-debiased?control=refresh&every=7&linear=1":         "--exact-input --samples 48",
 		"ladies-flat-debiased?control=refresh&every=7":                  "--samples 48,48",
 		"ladies-debiased?control=rolling":                               "--samples 48,48 --layers 3 --exact-input",
 		"fastgcn?draw=systematic&control=refresh&every=7":               "--samples 48 --exact-input",
@@ -116,23 +116,23 @@ func TestControls(t *testing.T) {
 			t.Errorf("%s: eval gives %v, training gave %v", name, e["score"], trained["test"])
 		}
 	}
-	// ladies-cv is made of parts: it can have the noise of the sample, and be without the linear control.
+	// ladies-cv is made of parts: it has other noise of dropout, and can be without the linear control.
 	small := slices.Concat([]string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--samples", "48", "--max-batches", "20"}, paperSteps)
-	parts := func(keys string) []string {
-		return append(slices.Clone(small), "--exact-input", "--method", "ladies-flat-debiased?control=refresh&every=7"+keys)
+	weights := func(dir string, options ...string) []byte {
+		succeed(t, slices.Concat(small, options, []string{"--out", dir})...)
+		return weightsOf(t, dir)
 	}
-	succeed(t, append(parts(""), "--out", "sampled")...)
-	succeed(t, append(small, "--method", "ladies-cv?every=7&linear=0", "--dropout-noise", "sampled", "--out", "cv-sampled")...)
-	if !bytes.Equal(weightsOf(t, "sampled"), weightsOf(t, "cv-sampled")) {
-		t.Error("the parts of ladies-cv with the noise of the sample and without the linear control give other weights")
+	cv, parts := []string{"--method", "ladies-cv?every=7&linear=0"}, []string{"--exact-input", "--method", "ladies-flat-debiased?control=refresh&every=7"}
+	if bytes.Equal(weights("cv", cv...), weights("parts", parts...)) {
+		t.Error("ladies-cv has the noise of dropout of its parts")
 	}
-	succeed(t, append(small, "--method", "ladies-cv?every=7", "--out", "linear")...)
-	if linear := weightsOf(t, "linear"); !bytes.Equal(linear, weightsOf(t, "ladies-flat-debiased?control=refresh&every=7&linear=1")) || bytes.Equal(linear, weightsOf(t, "ladies-cv?every=7&linear=0")) {
+	dry := []string{"--dropout", "0", "--classifier-dropout", "0"}
+	if !bytes.Equal(weights("cv-dry", append(cv, dry...)...), weights("parts-dry", append(parts, dry...)...)) {
+		t.Error("without dropout and the linear control, the parts of ladies-cv give other weights")
+	}
+	cv[1], parts[2] = "ladies-cv?every=7", parts[2]+"&linear=1"
+	if linear := weights("linear", append(cv, dry...)...); !bytes.Equal(linear, weights("parts-linear", append(parts, dry...)...)) || bytes.Equal(linear, weightsOf(t, "cv-dry")) {
 		t.Error("ladies-cv of two layers has other weights than its parts, or those without the linear control")
-	}
-	succeed(t, append(parts(""), "--out", "full", "--dropout-noise", "full")...)
-	if bytes.Equal(weightsOf(t, "sampled"), weightsOf(t, "full")) {
-		t.Error("--dropout-noise changes nothing")
 	}
 	// The folder of several runs holds the interval too.
 	several := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--schedule", "none?warm-up=0", "--eval-every", "10", "--method", "ladies-cv?every=7", "--samples", "48", "--runs", "2", "--out", "two"}
@@ -166,41 +166,30 @@ func TestControls(t *testing.T) {
 	}
 	fail(t, exitFailed, []string{"cannot resume: method was"}, "train", "--out", "whole-linear", "--resume", "--max-batches", "20", "--method", "ladies-cv?linear=0")
 	for options, want := range map[string]string{
-		"--method ladies-debiased?control=rolling&half=1":                    "control=refresh",
-		"--method ladies?half=1":                                             "control=refresh",
-		"--method ladies?control=refresh":                                    "biased",
-		"--method ladies-debiased?control=rolling&normalize=1":               "biased",
-		"--method ladies-debiased?control=rolling&rows=1":                    "biased",
-		"--method ladies-debiased?control=refresh --layers 1":                "no activations",
-		"--method ladies?control=sometimes":                                  "want none, refresh or rolling",
-		"--method mvs --seeds uniform":                                       "ladies-cv",
-		"--method mvs --micro 2":                                             "does not go with --micro 2",
-		"--method ladies-cv --layers 1":                                      "nothing is left",
-		"--method ladies-cv --layers 2 --samples 1,2,3":                      "2 layers need 1",
-		"--method ladies-cv?every=0":                                         "every=0: want at least 1",
-		"--dropout-noise loud":                                               "want sampled or full",
-		"--dropout-noise full --conv gat":                                    "excludes --conv gat",
-		"--method ladies --dropout-noise full":                               "not for --method ladies",
-		"--method neighbor --dropout-noise full":                             "not for --method neighbor",
-		"--method neighbor?importance=ladies&flat=1 --dropout-noise full":    "not for --method neighbor",
-		"--method ladies-debiased?rows=1 --dropout-noise full":               "excludes rows=1",
-		"--method ladies-debiased?normalize=1 --dropout-noise full":          "excludes normalize=1",
-		"--method ladies?flat=1 --dropout-noise full":                        "excludes weight=naive",
-		"--dropout-noise full --dropout 0 --method ladies-flat-debiased":     "--dropout above 0",
-		"--dropout-noise full --layers 1":                                    "2 layers or more",
-		"--method ladies-cv --dropout-noise full --hidden-residual identity": "excludes --hidden-residual identity",
-		"--method ladies-cv?linear=1 --layers 3":                             "not for --layers 3",
-		"--method ladies-cv?linear=1 --layer-norm":                           "--layer-norm: it excludes the linear control",
-		"--method ladies-cv?linear=1 --batch-norm":                           "--batch-norm: it excludes the linear control",
-		"--method ladies-cv?linear=1 --residual":                             "--residual: it excludes the linear control",
-		"--method ladies-cv?linear=1 --hidden-residual linear":               "--hidden-residual: it excludes the linear control",
-		"--method ladies-cv?linear=1 --jumping sum":                          "--jumping: it excludes the linear control",
-		"--method ladies-cv?linear=1 --activation gelu":                      "--activation: GELU excludes the linear control",
-		"--method ladies?linear=1":                                           "control=refresh",
-		"--method vrgcn?linear=1":                                            "takes no keys",
-		"--method ladies-debiased?control=refresh&linear=1":                  "linear=1 needs --exact-input",
-		"--method ladies-debiased?control=rolling&linear=1 --exact-input":    "control=refresh",
-		"--method ladies?every=5":                                            "control=refresh",
+		"--method ladies-debiased?control=rolling&half=1":                 "control=refresh",
+		"--method ladies?half=1":                                          "control=refresh",
+		"--method ladies?control=refresh":                                 "biased",
+		"--method ladies-debiased?control=rolling&normalize=1":            "biased",
+		"--method ladies-debiased?control=rolling&rows=1":                 "biased",
+		"--method ladies-debiased?control=refresh --layers 1":             "no activations",
+		"--method ladies?control=sometimes":                               "want none, refresh or rolling",
+		"--method mvs --seeds uniform":                                    "ladies-cv",
+		"--method mvs --micro 2":                                          "does not go with --micro 2",
+		"--method ladies-cv --layers 1":                                   "nothing is left",
+		"--method ladies-cv --layers 2 --samples 1,2,3":                   "2 layers need 1",
+		"--method ladies-cv?every=0":                                      "every=0: want at least 1",
+		"--method ladies-cv?linear=1 --layers 3":                          "not for --layers 3",
+		"--method ladies-cv?linear=1 --layer-norm":                        "--layer-norm: it excludes the linear control",
+		"--method ladies-cv?linear=1 --batch-norm":                        "--batch-norm: it excludes the linear control",
+		"--method ladies-cv?linear=1 --residual":                          "--residual: it excludes the linear control",
+		"--method ladies-cv?linear=1 --hidden-residual linear":            "--hidden-residual: it excludes the linear control",
+		"--method ladies-cv?linear=1 --jumping sum":                       "--jumping: it excludes the linear control",
+		"--method ladies-cv?linear=1 --activation gelu":                   "--activation: GELU excludes the linear control",
+		"--method ladies?linear=1":                                        "control=refresh",
+		"--method vrgcn?linear=1":                                         "takes no keys",
+		"--method ladies-debiased?control=refresh&linear=1":               "linear=1 needs --exact-input",
+		"--method ladies-debiased?control=rolling&linear=1 --exact-input": "control=refresh",
+		"--method ladies?every=5":                                         "control=refresh",
 	} {
 		fail(t, exitUsage, []string{want}, append([]string{"train", "--data", smallData}, strings.Fields(options)...)...)
 	}

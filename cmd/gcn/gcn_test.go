@@ -142,11 +142,8 @@ func TestUsageErrors(t *testing.T) {
 		{"train -o x", "unknown flag -o"},
 		{"train --model sage", "--model,sage,equation"},
 		{"train --samples 10 5", "commas"},
-		{"train cora", "did you mean --data cora?"},
-		{"eval .", "did you mean --run .?"},
+		{"train cora", "no arguments,cora"},
 		{"evaluate", "did you mean eval?"},
-		{"--version", "did you mean gcn version?"},
-		{"-v", "did you mean gcn version?"},
 		{"train --method ladys", "ladys,did you mean ladies?,fastgcn-flat,full"},
 		{"train --method quantum", "quantum,ladies-flat-debiased"},
 		{"train --samples 0", "--samples,at least 1"},
@@ -234,7 +231,7 @@ func TestWrongValuesOfFlags(t *testing.T) {
 	t.Chdir(t.TempDir())
 	root, _ := newRoot(&bytes.Buffer{}, &bytes.Buffer{})
 	count := 0
-	texts := []string{"string", "SPEC", "SPEC,...", "DIR", "FILE", "FOLDER", "URL", "ADDRESS", "NAME", "NAME=VALUES", "NUMBERS", "FILE-NAME=OUR-NAME,…"}
+	texts := []string{"string", "SPEC", "SPEC,...", "DIR", "FILE", "FOLDER", "URL", "ADDRESS", "NAME", "NAME=VALUES", "FILE-NAME=OUR-NAME,…"}
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -316,8 +313,8 @@ func TestCompletion(t *testing.T) {
 	if !strings.Contains(out.stdout, "ladies-flat-debiased") {
 		t.Errorf("completing --method gives %q", out.stdout)
 	}
-	out = succeed(t, "__complete", "bench", "sampling", "--methods", "full,fast")
-	if !strings.Contains(out.stdout, "full,fastgcn") {
+	out = succeed(t, "__complete", "bench", "sampling", "--methods", "fast")
+	if !strings.Contains(out.stdout, "fastgcn-flat") {
 		t.Errorf("completing --methods gives %q", out.stdout)
 	}
 	if out = succeed(t, "__complete", "train", "--data", "synth:d"); !strings.Contains(out.stdout, "synth:demo") {
@@ -429,7 +426,7 @@ func TestFileErrors(t *testing.T) {
 		{1, "train --resume --out good --hidden 32", "cannot resume,hidden"},
 		{1, "train --resume --out good --seed 2", "cannot resume,seed"},
 		{1, "train --config nowhere.json", "nowhere.json"},
-		{1, "train --config bad.json", "bad.json:2: "},
+		{1, "train --config bad.json", "bad.json:3: "},
 		{1, "train --config list.json", "list.json,object"},
 		{2, "train --config unknown.json", "unknown.json,sede,did you mean seed?"},
 		{2, "train --config value.json", "value.json,batch,many"},

@@ -21,8 +21,7 @@ var helpText string
 // describe gives root and its commands the texts of help.txt. cobra's own commands get checks of
 // their arguments.
 func describe(root *cobra.Command) {
-	text := strings.Replace(helpText, "EXPERIMENTS\n", experimentList(), 1)
-	for section := range strings.SplitSeq(strings.TrimSpace(text[len("== "):]), "\n\n== ") {
+	for section := range strings.SplitSeq(strings.TrimSpace(helpText[len("== "):]), "\n\n== ") {
 		path, rest, _ := strings.Cut(section, "\n")
 		cmd, _, err := root.Find(strings.Fields(path)[1:])
 		if err != nil {

@@ -42,21 +42,12 @@ func risingHint(p *run.Plan, history *train.Result, nodes int, dir string) strin
 	if math.IsInf(from, 0) || !(to-from > 3*math.Sqrt(to*(1-to)/float64(nodes))) {
 		return ""
 	}
+	more := fmt.Sprintf("--max-batches %d", 2*history.Batches)
+	if history.Stop == "epochs" {
+		more = fmt.Sprintf("--epochs %d", 2*p.Epochs)
+	}
 	return fmt.Sprintf("the validation score rose from %.4f to %.4f in the second half of the run: more may help: gcn train --out %s --resume %s",
-		from, to, run.ShellWord(dir), twice(p, history))
-}
-
-// twice returns the options that let a run have twice its mini-batches.
-func twice(p *run.Plan, history *train.Result) string {
-	var options []string
-	want := 2 * history.Batches
-	if p.MaxBatches > 0 && p.MaxBatches < want {
-		options = append(options, fmt.Sprintf("--max-batches %d", want))
-	}
-	if p.Epochs > 0 && (history.Stop == "epochs" || p.EpochUpdates() < want) {
-		options = append(options, fmt.Sprintf("--epochs %d", 2*p.Epochs))
-	}
-	return strings.Join(options, " ")
+		from, to, run.ShellWord(dir), more)
 }
 
 // classHint says which classes of the test nodes are never predicted, or that there is one

@@ -184,11 +184,3 @@ func (t table) align(w io.Writer, flag uint) {
 	}
 	_ = columns.Flush() // the stream keeps its error
 }
-
-// thousands writes n, which is not negative, with a comma between groups of three digits.
-func thousands(n int64) string {
-	if n < 1000 {
-		return strconv.FormatInt(n, 10)
-	}
-	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
-}

@@ -31,11 +31,10 @@ func TestOwnRowsOfMethods(t *testing.T) {
 	}
 }
 
-// TestPartsRefused gives parts that have no effect, or do not go together.
+// TestPartsRefused gives parts that do not go together.
 func TestPartsRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for options, want := range map[string]string{
-		"--pre-norm":                                                                "--pre-norm has no effect",
 		"--label-inputs 1 --input-layer":                                            "[0, 1)",
 		"--label-inputs 0.5":                                                        "needs --input-layer",
 		"--label-inputs 0.5 --input-layer --exact-input":                            "excludes --exact-input",
@@ -46,7 +45,7 @@ func TestPartsRefused(t *testing.T) {
 	} {
 		fail(t, exitUsage, []string{want}, append([]string{"train", "--data", smallData, "--out", "x"}, strings.Fields(options)...)...)
 	}
-	// A search may combine options so that one has no effect, and its runs are resumed.
+	// Options may be combined so that one has no effect, and the runs are resumed.
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "run", "--pre-norm", "--layer-norm")...)
 	config := bytes.Replace(readFile(t, "run/config.json"), []byte(`"layer_norm": true`), []byte(`"layer_norm": false`), 1)
 	writeFile(t, "run/config.json", config)

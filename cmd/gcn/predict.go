@@ -212,17 +212,16 @@ func (t *predictionTable) writeCSV(w io.Writer) error {
 		order[k] = k
 	}
 	for i, v := range t.nodes {
-		row, shown := t.scores[i*t.columns:(i+1)*t.columns], order
+		row := t.scores[i*t.columns : (i+1)*t.columns]
 		record = append(record[:0], t.data.NodeNames.At(int(v)))
 		switch { // the scores decide before rounding makes two probabilities equal
 		case t.top > 0:
 			slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(row[b], row[a]), a-b) })
-			shown = order[:t.top]
 		case t.kind != "hidden":
 			record = append(record, t.predicted(row))
 		}
 		t.convert(row)
-		for _, k := range shown {
+		for _, k := range order[:cmp.Or(t.top, t.columns)] {
 			if t.top > 0 {
 				record = append(record, t.data.Labels.Name(k))
 			}
@@ -236,23 +235,20 @@ func (t *predictionTable) writeCSV(w io.Writer) error {
 
 // header returns the names of the columns.
 func (t *predictionTable) header() []string {
-	names, kind := []string{"node"}, "class"
+	names, kind, prediction := []string{"node"}, "class", "class"
 	if t.data.Labels.Tasks > 0 {
-		kind = "task"
+		kind, prediction = "task", "tasks"
 	}
-	switch {
-	case t.kind == "hidden":
-		for k := range t.columns {
+	if t.top == 0 && t.kind != "hidden" {
+		names = append(names, prediction)
+	}
+	for k := range cmp.Or(t.top, t.columns) {
+		switch {
+		case t.kind == "hidden":
 			names = append(names, fmt.Sprint("h", k))
-		}
-	case t.top > 0:
-		column := map[string]string{"probabilities": "probability", "logits": "logit"}[t.kind]
-		for k := range t.top {
-			names = append(names, fmt.Sprint(kind, k+1), fmt.Sprint(column, k+1))
-		}
-	default:
-		names = append(names, strings.Replace(kind, "task", "tasks", 1))
-		for k := range t.columns {
+		case t.top > 0:
+			names = append(names, fmt.Sprint(kind, k+1), fmt.Sprint(map[string]string{"probabilities": "probability", "logits": "logit"}[t.kind], k+1))
+		default:
 			names = append(names, t.data.Labels.Name(k))
 		}
 	}

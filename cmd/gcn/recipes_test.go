@@ -80,7 +80,8 @@ func TestPaperRecipe(t *testing.T) {
 		"data": smallData, "samples": "512,512", "epochs": "0", "beta1": "0.9", "beta2": "0.999", "epsilon": "1e-8", "weight_decay": "0", "clip": "0",
 		"residual": "false", "layer_norm": "false", "device": "cpu", "seed": "1",
 	})
-	for _, o := range run.Options(run.New()) {
+	defaults := run.New()
+	for _, o := range run.Options(&defaults) {
 		if _, there := protocol[o.Name]; !there {
 			protocol[o.Name] = o.String()
 		}

@@ -123,15 +123,3 @@ func experimentNames() []string {
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
-
-func experimentList() string {
-	var b strings.Builder
-	for _, e := range reproduce.Experiments() {
-		title := e.Title
-		if e.Alias != "" {
-			title += " (" + e.Alias + ")"
-		}
-		fmt.Fprintf(&b, "  %-9s %s\n", e.Name, title)
-	}
-	return b.String()
-}

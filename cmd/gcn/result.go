@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/gcn-layerwise/gcn/run"
 )
 
@@ -16,7 +18,7 @@ func printRun(w io.Writer, r *run.Result) {
 	if r.ExactInput {
 		method += ", exact input"
 	}
-	if r.Conv != "" {
+	if r.Conv == "gat" {
 		method += ", " + r.Conv
 	}
 	t.row("method", method)
@@ -32,7 +34,7 @@ func printRun(w io.Writer, r *run.Result) {
 	t.row("best valid", formatScore(r.Best)+estimated(r.BestSE, r.ValidSample))
 	t.row("batches", batches)
 	t.row("seed", seeds)
-	t.row("parameters", thousands(int64(r.Parameters)))
+	t.row("parameters", humanize.Comma(int64(r.Parameters)))
 	t.row("time", fmt.Sprintf("%.2f s, of which evaluation %.2f s; a batch: %.2f ms training, %.2f ms waiting for samples", r.WallS, r.EvalS, r.TrainMS, r.WaitMS))
 	t.row("memory", fmt.Sprintf("%.0f MB at most", r.PeakRSS))
 	t.row("saved in", r.RunDir)
@@ -56,7 +58,7 @@ func estimated(se float64, nodes int) string {
 	if nodes == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" ± %s (standard error), estimated from a sample of %s nodes", formatScore(se), thousands(int64(nodes)))
+	return fmt.Sprintf(" ± %s (standard error), estimated from a sample of %s nodes", formatScore(se), humanize.Comma(int64(nodes)))
 }
 
 func formatScore[F ~float64](x F) string {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -103,13 +104,7 @@ func ending(ctx context.Context, command *cobra.Command, err, failed error, star
 // oneLine renders an error on a single line. Joined errors and errors of
 // libraries may span several.
 func oneLine(err error) string {
-	var parts []string
-	for line := range strings.Lines(err.Error()) {
-		if line = strings.TrimSpace(line); line != "" {
-			parts = append(parts, line)
-		}
-	}
-	return strings.Join(parts, "; ")
+	return regexp.MustCompile(`\s*\n\s*`).ReplaceAllString(strings.TrimSpace(err.Error()), "; ")
 }
 
 // globalOptions say where named data sets are kept and downloaded from, and how long to wait
@@ -124,7 +119,7 @@ type globalOptions struct {
 // newRoot returns the command tree, and the job that it starts when it is executed.
 func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 	j := new(job)
-	root := &cobra.Command{Use: "gcn [COMMAND]", SilenceErrors: true, SilenceUsage: true, Args: arguments}
+	root := &cobra.Command{Use: "gcn [COMMAND]", Version: programVersion(), SilenceErrors: true, SilenceUsage: true, Args: arguments}
 	var global globalOptions
 	run.AddFlags(root.PersistentFlags(), &global)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) (err error) {

@@ -75,9 +75,7 @@ func TestSparseFeatures(t *testing.T) {
 	if out := train(spec+"&sparse=0", "dense"); strings.Contains(out.stderr, "sparse:") {
 		t.Errorf("a run with dense features says\n%s", out.stderr)
 	}
-	if out := train("store:x.store", "exact", "--exact-input", "--samples", "16"); !strings.Contains(out.stderr, "P·X of sparse features is dense and takes 21.6 kB") {
-		t.Errorf("the run says\n%s", out.stderr)
-	}
+	train("store:x.store", "exact", "--exact-input", "--samples", "16")
 	for _, run := range []string{"sparse", "dense", "exact"} {
 		succeed(t, "eval", "--run", run)
 	}

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
-	"unicode"
 
 	"golang.org/x/term"
 )
@@ -107,21 +107,15 @@ func unlessQuiet(quiet bool, w io.Writer) io.Writer {
 // except those in keep, and characters that change the direction of writing. U+FFFD stands for
 // bytes that are not UTF-8.
 func escape(text, keep string) string {
-	var b strings.Builder
-	for _, r := range strings.ToValidUTF8(text, "\ufffd") {
-		switch {
-		case !actsOnTerminal(r) || strings.ContainsRune(keep, r):
-			b.WriteRune(r)
+	acts := regexp.MustCompile(`[\p{Cc}\p{Zl}\p{Zp}\x{61c}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2066}-\x{2069}]`)
+	return acts.ReplaceAllStringFunc(strings.ToValidUTF8(text, "\ufffd"), func(c string) string {
+		switch r := []rune(c)[0]; {
+		case strings.Contains(keep, c):
+			return c
 		case r < ' ':
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+			return strings.Trim(strconv.QuoteRune(r), "'")
 		default:
-			fmt.Fprintf(&b, `\u%04x`, r) // which means the same in JSON
+			return fmt.Sprintf(`\u%04x`, r) // which means the same in JSON
 		}
-	}
-	return b.String()
-}
-
-// actsOnTerminal reports whether a terminal obeys a character instead of showing it.
-func actsOnTerminal(r rune) bool {
-	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
+	})
 }

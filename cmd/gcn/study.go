@@ -64,8 +64,7 @@ func (o *studyOptions) product(ctx context.Context, s *subject, layer int) (*gra
 	if s.model != nil {
 		return study.LayerProduct(ctx, s.model, s.data.Laplacian(), s.data.Features, layer-1)
 	}
-	hw, err := run.RandomProduct(s.data, o.Hidden, o.Seed)
-	return hw[0], err
+	return run.RandomProduct(s.data, o.Hidden, o.Seed)
 }
 
 // norms returns the row norms of HW of every layer.

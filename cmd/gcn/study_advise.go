@@ -35,22 +35,18 @@ func newStudyAdviseCommand() *cobra.Command {
 		if err != nil {
 			return nil, err
 		}
-		what := study.Advise{
-			Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Layers: a.Layers, Batch: a.Batch,
-			Target: a.Target, Most: a.MaxSamples, Seed: a.Seed,
-		}
+		what := study.Advise{Layers: a.Layers, Batch: a.Batch, Target: a.Target, Most: a.MaxSamples, Seed: a.Seed}
 		if s.model != nil {
 			what.Layers = len(s.model.Convolutions)
 			what.Products, err = study.Products(ctx, s.model, s.data.Laplacian(), s.data.Features)
-		} else {
-			what.Products, err = run.RandomProduct(s.data, run.FewColumns, a.Seed)
 		}
 		if err != nil {
 			return nil, err
 		}
-		advice, err := what.Run(ctx)
-		if err == nil && a.Batches > 0 && run.Triable(s.data, what.Layers) {
-			err = a.try(ctx, s.data, what.Layers, advice, everySeconds(cmd.ErrOrStderr(), "mini-batches of the trials"))
+		trials := study.Trials{Layers: what.Layers, Batches: a.Batches, Progress: everySeconds(cmd.ErrOrStderr(), "mini-batches of the trials")}
+		advice, err := run.Advice(ctx, s.data, what, trials, false)
+		if err == nil && len(advice.Trials) > 0 {
+			err = a.alone(ctx, s.data, what.Layers, advice)
 		}
 		return worded{struct {
 			Dataset string `json:"dataset"`
@@ -60,17 +56,9 @@ func newStudyAdviseCommand() *cobra.Command {
 	})
 }
 
-// try trains the candidates for the advice, and a perceptron on [X, …, P^k·X] as long, unless its
-// features would take more than a gigabyte.
-func (a *adviseStudy) try(ctx context.Context, data *datasets.Data, layers int, advice *study.Advice, progress func(done, total int)) error {
-	trials, err := study.Trials{
-		Data: data, Candidates: study.DefaultCandidates(advice, layers, a.Batch, false),
-		Layers: layers, Batch: a.Batch, Batches: a.Batches, Seed: a.Seed, Progress: progress,
-	}.Run(ctx)
-	if err != nil {
-		return err
-	}
-	advice.Take(trials)
+// alone trains a perceptron on [X, …, P^k·X] as long as the candidates, unless its features would
+// take more than a gigabyte.
+func (a *adviseStudy) alone(ctx context.Context, data *datasets.Data, layers int, advice *study.Advice) error {
 	if memory.Product(4, int64(layers+1), int64(data.Nodes()), int64(data.Features.Cols)) > 1<<30 {
 		return nil
 	}

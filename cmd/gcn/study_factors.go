@@ -2,15 +2,13 @@ package main
 
 import (
 	"context"
-	"math"
+	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 )
@@ -18,28 +16,25 @@ import (
 // factorOptions are the options of a study of the factors β of a layer's candidates.
 type factorOptions struct {
 	studyOptions
-	Weights string `json:"weights" arg:"NUMBERS" help:"unnormalised probabilities of the candidates, instead of --data: NUMBERS with commas, or zipf:A:M (1, 2^-A, …, M^-A)"`
-	Samples []int  `json:"samples" arg:"N,..." range:"[1," help:"numbers of draws (default: all possible ones of few candidates, else 256,512,1024)"`
-	Squared bool   `json:"squared" help:"with --data: probabilities ∝ ‖QP^[i]‖², as in LADIES, instead of ‖QP^[i]‖"`
-
-	probabilities []float64 // of the candidates
+	Weights []float64 `json:"weights" arg:"N,..." range:"(0," help:"unnormalised probabilities of the candidates, instead of --data"`
+	Samples []int     `json:"samples" arg:"N,..." range:"[1," help:"numbers of draws (default: all possible ones of few candidates, else 256,512,1024)"`
+	Squared bool      `json:"squared" help:"with --data: probabilities ∝ ‖QP^[i]‖², as in LADIES, instead of ‖QP^[i]‖"`
 }
 
 // open sets the probabilities: from --weights, or else those of a random mini-batch of the
 // data. It sets Samples to the numbers of draws that the candidates allow. With --weights the
 // subject has no data.
 func (o *factorOptions) open(ctx context.Context) (s *subject, err error) {
-	if o.Weights != "" {
-		s = &subject{spec: "weights:" + o.Weights}
-		o.probabilities, err = candidateWeights(o.Weights)
+	if o.Weights != nil {
+		s = &subject{spec: "weights:" + strings.Trim(strings.ReplaceAll(fmt.Sprint(o.Weights), " ", ","), "[]")}
 	} else if s, err = o.studyOptions.open(ctx); err == nil {
 		rng := rand.New(samplers.NewSource(o.Seed, 0, 0))
-		o.probabilities = study.LayerWeights(s.data.Laplacian(), study.RandomBatch(rng, s.data.Split.Train, o.Batch), o.Squared)
+		o.Weights = study.LayerWeights(s.data.Laplacian(), study.RandomBatch(rng, s.data.Split.Train, o.Batch), o.Squared)
 	}
 	if err != nil {
 		return nil, err
 	}
-	m := len(o.probabilities)
+	m := len(o.Weights)
 	switch {
 	case o.Samples == nil && m <= 16: // few
 		for k := range m {
@@ -54,33 +49,6 @@ func (o *factorOptions) open(ctx context.Context) (s *subject, err error) {
 	return s, nil
 }
 
-// mostCandidates is the largest number of candidates of a law.
-const mostCandidates = 1 << 20
-
-// candidateWeights reads positive numbers with commas between them, or the law zipf:A:M.
-func candidateWeights(text string) (values []float64, err error) {
-	if law, isLaw := strings.CutPrefix(text, "zipf:"); isLaw {
-		power, count, _ := strings.Cut(law, ":")
-		a, err := strconv.ParseFloat(power, 64)
-		m, err2 := strconv.Atoi(count)
-		if err != nil || err2 != nil || !finite.Is(a) || m < 1 || m > mostCandidates {
-			return nil, usagef("--weights %s: want zipf:A:M, with a number A, and M from 1 to %d", text, mostCandidates)
-		}
-		for i := range m {
-			values = append(values, math.Pow(float64(i+1), -a))
-		}
-		return values, nil
-	}
-	for word := range strings.SplitSeq(text, ",") {
-		x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
-		if err != nil || !(x > 0) || math.IsInf(x, 0) {
-			return nil, usagef("--weights %s: %q is not a positive number", text, word)
-		}
-		values = append(values, x)
-	}
-	return values, nil
-}
-
 func newStudyVarianceCommand() *cobra.Command {
 	var o struct {
 		factorOptions
@@ -89,7 +57,7 @@ func newStudyVarianceCommand() *cobra.Command {
 	}
 	return newStudy("variance", &o, func(ctx context.Context, s *subject) (study.Table, error) {
 		what := study.Variance{
-			Weights: o.probabilities, Sizes: o.Samples, Watch: o.Watch, Repeats: o.Repeats, Seed: o.Seed,
+			Weights: o.Weights, Sizes: o.Samples, Watch: o.Watch, Repeats: o.Repeats, Seed: o.Seed,
 			Progress: everySeconds(s.stderr, "rows"),
 		}
 		if s.data != nil {
@@ -108,7 +76,7 @@ func newStudyTheoremCommand() *cobra.Command {
 	return newStudy("theorem", &o, func(ctx context.Context, s *subject) (study.Table, error) {
 		s.weights = ""
 		return study.Claims{
-			Weights: o.probabilities, Sizes: o.Samples, Watch: o.Watch, Repeats: o.Repeats, Seed: o.Seed,
+			Weights: o.Weights, Sizes: o.Samples, Watch: o.Watch, Repeats: o.Repeats, Seed: o.Seed,
 			Progress: everySeconds(s.stderr, "sample sizes"),
 		}.Run(ctx)
 	})

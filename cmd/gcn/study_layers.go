@@ -51,44 +51,29 @@ func newStudyNormsCommand() *cobra.Command {
 	})
 }
 
-// errorStudy are the options of "gcn study approx-error".
-type errorStudy struct {
-	studyOptions
-	Layer   int            `json:"layer" default:"1" range:"[1," with:"run" help:"convolution to study, counted from the input; above 1 needs --run"`
-	Methods contenderNames `json:"methods" arg:"NAME,..." default:"fastgcn,ladies,ladies-flat,ladies-debiased,ladies-flat-debiased" help:"sampling methods"`
-	Samples []int          `json:"samples" arg:"N,..." range:"[1," help:"sample sizes, one point of the curves for each (default: the paper's)"`
-	Repeats int            `json:"repeats" default:"200" range:"[2," help:"mini-batches"`
-	Draws   int            `json:"draws" default:"2" range:"[2," help:"draws from each mini-batch; two are enough to separate bias and variance"`
-}
-
 func newStudyErrorCommand() *cobra.Command {
-	e := new(errorStudy)
-	return newStudy("approx-error", e, e.measure)
-}
-
-// open checks the methods, and opens the data.
-func (e *errorStudy) open(ctx context.Context) (*subject, error) {
-	for _, name := range e.Methods {
-		if study.SamplesChange(name) {
-			return nil, usagef("--methods %s: it samples the change since earlier activations, so one propagation shows no error of it; study advise compares scores", name)
+	var e struct {
+		studyOptions
+		Layer   int            `json:"layer" default:"1" range:"[1," with:"run" help:"convolution to study, counted from the input; above 1 needs --run"`
+		Methods contenderNames `json:"methods" arg:"NAME,..." default:"fastgcn,ladies,ladies-flat,ladies-debiased,ladies-flat-debiased" help:"sampling methods"`
+		Samples []int          `json:"samples" arg:"N,..." range:"[1," help:"sample sizes, one point of the curves for each (default: the paper's)"`
+		Repeats int            `json:"repeats" default:"200" range:"[2," help:"mini-batches"`
+		Draws   int            `json:"draws" default:"2" range:"[2," help:"draws from each mini-batch; two are enough to separate bias and variance"`
+	}
+	return newStudy("approx-error", &e, func(ctx context.Context, s *subject) (_ study.Table, err error) {
+		what := study.ApproxError{
+			Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Sizes: e.Samples,
+			Batch: e.Batch, Repeats: e.Repeats, Draws: e.Draws, Seed: e.Seed,
+			Progress: everySeconds(s.stderr, "mini-batches"),
 		}
-	}
-	return e.studyOptions.open(ctx)
-}
-
-func (e *errorStudy) measure(ctx context.Context, s *subject) (_ study.Table, err error) {
-	what := study.ApproxError{
-		Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Sizes: e.Samples,
-		Batch: e.Batch, Repeats: e.Repeats, Draws: e.Draws, Seed: e.Seed,
-		Progress: everySeconds(s.stderr, "mini-batches"),
-	}
-	if what.Product, err = e.product(ctx, s, e.Layer); err != nil {
-		return nil, err
-	}
-	if what.Methods, err = study.Contenders(e.Methods, what.Laplacian, what.Nodes); err != nil {
-		return nil, err
-	}
-	return what.Run(ctx)
+		if what.Methods, err = study.Contenders(e.Methods, what.Laplacian, what.Nodes); err != nil {
+			return nil, err
+		}
+		if what.Product, err = e.product(ctx, s, e.Layer); err != nil {
+			return nil, err
+		}
+		return what.Run(ctx)
+	})
 }
 
 // contenderNames are names that study.ContenderByName knows, separated by commas.

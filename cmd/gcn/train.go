@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -73,12 +74,8 @@ func (j *trainJob) load(ctx context.Context) error {
 	if err == nil {
 		err = j.plan(recipe, file, saved, j.line)
 	}
-	switch {
-	case err != nil:
-	case saved != nil:
+	if err == nil && saved != nil {
 		err = j.tellCosine(saved)
-	default:
-		err = j.CheckEffects()
 	}
 	if err == nil {
 		err = j.broadcast(ctx)
@@ -111,14 +108,9 @@ func (j *trainJob) plan(recipe, file, saved *run.File, line []run.Value) error {
 		used := slices.DeleteFunc(slices.Clone(recipe.Values), func(v run.Value) bool { return s.From(v.Option) != v })
 		j.Say("recipe %s sets %s", j.Recipe, optionsText(used))
 	}
-	p, err := s.Plan()
-	if err != nil {
+	if j.Plan, err = s.Plan(); err != nil {
 		return err
 	}
-	if j.Plan != nil { // before the advice
-		p.GPU = j.GPU
-	}
-	j.Plan = p
 	if j.Because != "" {
 		j.Say("%s: %s keeps no histories of activations with it, so the method is %s", j.Because, run.DefaultMethod, run.PaperMethod)
 	}
@@ -140,20 +132,14 @@ func optionsText(values []run.Value) string {
 // tellCosine says that a run with a larger limit than the saved one has another cosine.
 func (j *trainJob) tellCosine(saved *run.File) error {
 	before, err := run.Load(nil, nil, saved, nil)
-	if err != nil {
-		return err
-	}
 	if from, to := before.Limit(), j.Limit(); j.Schedule.Decay == train.DecayCosine && from < to && to < math.MaxInt {
 		j.Say("the run had the limit of %d mini-batches: the step size falls once more, from half of the rate before to 0 at batch %d", from, to)
 	}
-	return nil
+	return err
 }
 
-// advised are the options that rank 0 chooses for all with --samples auto.
-var advised = []string{"method", "samples", "exact_input"}
-
 // broadcast gives the settings of rank 0 to the others. Their own options on the command line
-// stay, but for those that rank 0 chooses.
+// stay.
 func (j *trainJob) broadcast(ctx context.Context) error {
 	if j.World == nil || j.World.Size() == 1 {
 		return nil
@@ -176,31 +162,19 @@ func (j *trainJob) broadcast(ctx context.Context) error {
 		return err
 	}
 	j.Out, j.Resume, j.Overwrite = given.Out, false, false // the folder is rank 0's
-	if slices.ContainsFunc(given.Values, isAuto) {
-		j.line = slices.DeleteFunc(j.line, func(v run.Value) bool { return slices.Contains(advised, v.Option) })
-	}
 	// Training compares the settings of all ranks, and refuses other ones.
 	return j.plan(nil, nil, &run.File{Values: given.Values}, j.line)
 }
-
-// isAuto reports whether an option asks for the advice on samples.
-func isAuto(v run.Value) bool { return v.Option == "samples" && v.Text == "auto" }
 
 // mostHistoryBytes is the size of P·X and of the histories above which the default method is
 // the paper's, which keeps neither. It is a number, not a part of the memory, so that a command
 // line trains the same model on every machine. ogbn-products with 256 hidden units takes 3.5 GB.
 const mostHistoryBytes = 4 << 30
 
-// resolve chooses the method, the samples and the limit that the data ask for. The advice is rank
-// 0's, for all; without it, all ranks choose alike.
-func (j *trainJob) resolve(ctx context.Context) (err error) {
-	advice := j.Settings.Samples.Auto()
-	if !advice || !j.Follows() {
-		err = j.Resolve(ctx, j.data, mostHistoryBytes, everySeconds(j.stderr, "mini-batches of the candidates"))
-	}
-	if err == nil && advice {
-		err = j.broadcast(ctx)
-	}
+// resolve chooses the method, the samples and the limit that the data ask for. All ranks choose
+// alike.
+func (j *trainJob) resolve(ctx context.Context) error {
+	err := j.Resolve(ctx, j.data, mostHistoryBytes, everySeconds(j.stderr, "mini-batches of the candidates"))
 	if err == nil {
 		j.ChooseLimit(j.data)
 	}
@@ -246,10 +220,10 @@ func (j *trainJob) trainAll(ctx context.Context) (*run.Result, error) {
 // announce prints the data, the method and the folder.
 func (j *trainJob) announce() {
 	data := j.data
-	j.Say("%s: %s nodes, %s edges, %d features, metric %s", j.Data, thousands(int64(data.Nodes())),
-		thousands(data.Edges()), data.Features.Cols, data.Metric)
-	j.Say("split: %s training, %s validation, %s test nodes", thousands(int64(len(data.Split.Train))),
-		thousands(int64(len(data.Split.Valid))), thousands(int64(len(data.Split.Test))))
+	j.Say("%s: %s nodes, %s edges, %d features, metric %s", j.Data, humanize.Comma(int64(data.Nodes())),
+		humanize.Comma(data.Edges()), data.Features.Cols, data.Metric)
+	j.Say("split: %s training, %s validation, %s test nodes", humanize.Comma(int64(len(data.Split.Train))),
+		humanize.Comma(int64(len(data.Split.Valid))), humanize.Comma(int64(len(data.Split.Test))))
 	for _, change := range data.Changes() {
 		j.Say("  %s", escape(change, ""))
 	}
@@ -266,8 +240,5 @@ func (j *trainJob) announce() {
 	}
 	if advice := blasAdvice(machine.BLAS()); advice != "" {
 		j.Say("%s", advice)
-	}
-	if x := data.Features; x.Sparse != nil && j.ExactInput && data.Propagated == nil {
-		j.Say("--exact-input: P·X of sparse features is dense and takes %s", run.Bytes(4*int64(x.Rows)*int64(x.Cols)))
 	}
 }

@@ -43,7 +43,7 @@ const (
 
 // searchOptions are the options of a search of settings.
 type searchOptions struct {
-	Search repeated `json:"search" group:"Search" arg:"NAME=VALUES" help:"an option of gcn train and its values, NAME=VALUES: lr=0.01,0.003 or lr=0.0001..0.01:log or dropout=0..0.5; may be repeated"`
+	Search repeated `json:"search" group:"Search" arg:"NAME=VALUES" help:"an option of gcn train and its values, NAME=VALUES: lr=0.01,0.003; may be repeated"`
 	Trials int      `json:"trials" group:"Search" default:"0" range:"[0," help:"settings to draw at random; 0: all combinations of the values"`
 	Rungs  int      `json:"rungs" group:"Search" default:"3" range:"[1," help:"rounds of training at most: the best settings of each go on to the next, and the last ends at --max-batches; fewer if there are too few evaluations"`
 	Reduce int      `json:"reduce" group:"Search" default:"3" range:"[2," arg:"N" help:"one setting in N goes on to the next rung, which has N times the mini-batches"`
@@ -78,9 +78,6 @@ func newTuneCommand() *cobra.Command {
 	fs := cmd.Flags()
 	j.flags.Runs, fs.Lookup("runs").DefValue = 3, "3"
 	fs.Lookup("runs").Usage = "seeds of each setting: seed, seed+1, …"
-	fs.Lookup("max-batches").Usage = "mini-batches of the last rung"
-	fs.Lookup("out").Usage = "the search's folder DIR (default: a new folder under runs/)"
-	fs.Lookup("resume").Usage = "continue the search in --out, or start it if there is none"
 	return groupedHelp(cmd)
 }
 
@@ -237,8 +234,7 @@ var notSearched = []string{"data", "seed", "runs", "max-batches", "epochs", "eva
 func (j *tuneJob) dimension(text string) (tune.Dimension, error) {
 	name, values, found := strings.Cut(text, "=")
 	name = strings.ReplaceAll(strings.TrimPrefix(name, "--"), "_", "-")
-	option, known := run.Find(name)
-	d, err := tune.ParseDimension(name, values, known && option.Whole)
+	d, err := tune.ParseDimension(name, values)
 	switch {
 	case !found:
 		err = fmt.Errorf("%q: want NAME=VALUES, such as lr=0.01,0.003", text)
@@ -282,13 +278,11 @@ func (j *tuneJob) prepare(ctx context.Context) error {
 			}
 			exact = job.Exact
 		}
+		j.search.Batches = max(j.search.Batches, job.MaxBatches)
 		job.Quiet, job.Resume, job.stderr = true, true, io.Discard
 		job.Workers = cmp.Or(job.Workers, max(1, runtime.GOMAXPROCS(0)/j.search.Jobs))
 	}
 	for _, job := range j.jobs { // of auto, a searched batch would make several numbers
-		j.search.Batches = max(j.search.Batches, job.MaxBatches)
-	}
-	for _, job := range j.jobs {
 		job.MaxBatches = j.search.Batches
 	}
 	return nil
@@ -299,14 +293,11 @@ func (j *tuneJob) halve(ctx context.Context, folder *rundir.Folder) error {
 	for k, job := range j.jobs {
 		job.Out = filepath.Join(j.Out, fmt.Sprint(settingBase, k+1))
 	}
-	var rungs []string
-	total := 0
-	for _, r := range j.search.Plan() {
-		rungs = append(rungs, fmt.Sprintf("%d to mini-batch %d", r.Settings, r.Batches))
+	total, rungs := 0, j.search.Plan()
+	for _, r := range rungs {
 		total += r.Work
 	}
 	say(j.stderr, "%s: %d settings, %d seeds from %d, in %s", j.jobs[0].Data, len(j.jobs), j.search.Seeds, j.jobs[0].Seed, j.Out)
-	say(j.stderr, "settings in each rung: %s", strings.Join(rungs, ", "))
 	show := everySeconds(j.stderr, "mini-batches")
 	show(0, total)
 	var done atomic.Int64

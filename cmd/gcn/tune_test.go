@@ -219,11 +219,11 @@ func TestTuneFewEvaluations(t *testing.T) {
 	}
 }
 
-// TestTuneSpace draws from ranges, and checks that numbers of layers go with numbers of samples.
+// TestTuneSpace draws settings, and checks that numbers of layers go with numbers of samples.
 func TestTuneSpace(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := []string{"tune", "--data", smallData, "--batch", "64", "--hidden", "8", "--max-batches", "9", "--eval-every", "3", "--runs", "1", "--rungs", "1", "-q",
-		"--search", "lr=0.001..0.1:log", "--search", "layers=1,2,3", "--search", "layer-norm=true,false"}
+		"--search", "lr=0.001,0.003,0.01,0.03,0.1", "--search", "layers=1,2,3", "--search", "layer-norm=true,false"}
 	fail(t, exitUsage, []string{"samples=64,48,32", "3 numbers"}, append(line, "--search", "samples=32 64,48,32", "--trials", "40", "--out", "a")...)
 	line = append(line, "--search", "samples=32,48", "--trials", "4", "--search", "hidden-residual=none,linear")
 	auto := append(slices.Clone(line), "--search", "eval-every=auto", "--out", "auto", "--json")
@@ -272,8 +272,6 @@ func TestTuneErrors(t *testing.T) {
 		"setting dropout=1: --dropout 1,[0, 1)":            {"--search", "dropout=0.5,1"},
 		"--samples auto,numbers":                           {"--search", "lr=1,2", "--samples", "auto"},
 		"setting layers=0: --layers 0,1000]":               {"--search", "layers=0,1"},
-		"how many settings,--trials":                       {"--search", "lr=0.1..1"},
-		"smaller number":                                   {"--search", "lr=2..1"},
 		"recipe.json,--layers 0":                           {"--search", "lr=1,2", "--recipe", "recipe.json"},
 		"--max-batches 0":                                  {"--search", "lr=1,2", "--max-batches", "0", "--schedule", "none"},
 		"--max-batches,--epochs 3":                         {"--search", "lr=1,2", "--epochs", "3"},

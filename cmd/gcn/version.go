@@ -6,7 +6,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,23 +51,14 @@ func newVersionCommand() *cobra.Command {
 	})
 }
 
-// programVersion returns the version of this program, with the revision of the checkout from
-// which it was built. It says +dirty if the checkout had changes.
+// programVersion returns the version of this program, which names the revision of a checkout and
+// says +dirty if the checkout had changes.
 func programVersion() string {
-	info, known := debug.ReadBuildInfo()
-	if !known {
+	info, _ := debug.ReadBuildInfo()
+	if info == nil {
 		return "(devel)"
 	}
-	version := cmp.Or(info.Main.Version, "(devel)")
-	for _, s := range info.Settings {
-		if s.Key != "vcs.revision" {
-			continue
-		}
-		if revision := s.Value[:min(len(s.Value), 12)]; !strings.Contains(version, revision) { // a tag's
-			version += ", revision " + revision
-		}
-	}
-	return version
+	return cmp.Or(info.Main.Version, "(devel)")
 }
 
 // blasAdvice returns the library to install for faster dense products. It returns

@@ -78,12 +78,12 @@ func (o *Options) settings(ctx context.Context) (s run.Settings, other map[strin
 		return paper, nil, err
 	}
 	s, other = *o.Settings, map[string]string{}
-	for k, option := range run.Options(s) {
+	for k, option := range run.Options(&s) {
 		text := option.String()
 		switch {
 		case text == "auto":
 			return s, nil, &run.OptionError{Option: option.Name, Place: s.From(option.Name).Place, Err: fmt.Errorf("--%s auto: want numbers from 1 up", option.Flag())}
-		case text == run.Options(paper)[k].String():
+		case text == run.Options(&paper)[k].String():
 		case slices.Contains([]string{"data", "method", "samples", "layers", "exact_input", "device"}, option.Name):
 			return s, nil, &run.OptionError{Option: option.Name, Place: s.From(option.Name).Place, Err: fmt.Errorf("%s: reproduce does not take it from a file", option.Name)}
 		case !slices.Contains([]string{"batch", "hidden", "max_batches", "patience", "eval_every", "seed", "runs", "workers"}, option.Name):

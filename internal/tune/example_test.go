@@ -10,7 +10,7 @@ import (
 
 // The score of this training is best at a step size of 0.003, and grows with training.
 func ExampleSearch() {
-	lr, err := tune.ParseDimension("lr", "0.001,0.003,0.01,0.03", false)
+	lr, err := tune.ParseDimension("lr", "0.001,0.003,0.01,0.03")
 	if err != nil {
 		panic(err)
 	}

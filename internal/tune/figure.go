@@ -27,12 +27,9 @@ func Figure(space []Dimension, rows []Row, score string) *figure.Figure {
 	f := &figure.Figure{Title: "Search of settings", Columns: 3, Panels: []figure.Panel{first}}
 	for _, d := range space {
 		f.Panels = append(f.Panels, figure.Panel{
-			Title: d.Option, X: d.Option, Y: first.Y, Names: d.Values, LogX: d.Log,
+			Title: d.Option, X: d.Option, Y: first.Y, Names: d.Values,
 			Points: figure.Curves(rows, func(r Row) (string, float64, float64, float64) {
-				at, _ := strconv.ParseFloat(r.Options[d.Option], 64) // Draw wrote a number in a range
-				if d.Values != nil {
-					at = float64(slices.Index(d.Values, r.Options[d.Option]))
-				}
+				at := float64(slices.Index(d.Values, r.Options[d.Option]))
 				return fmt.Sprintf("after %d mini-batches", r.Batches), at, r.Valid, r.SEM
 			}),
 		})
