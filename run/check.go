@@ -195,7 +195,7 @@ func (p *Plan) checkRules() error {
 	return p.apply([]rule{
 		{p.Epochs == 0 && p.MaxBatches == 0 && p.Patience == 0, "max_batches", ", --epochs and --patience are all 0: training would not end"},
 		{p.Seed > math.MaxUint64-uint64(p.Runs-1), "seed", fmt.Sprintf(" %d leaves no room for %d runs", p.Seed, p.Runs)},
-		{p.Schedule.Decay == train.DecayCosine && p.MaxBatches == 0 && p.EpochUpdates() == 0, "schedule", " cosine ends at the last mini-batch: it needs --max-batches or --epochs; without a limit, take --schedule none"},
+		{p.Schedule.Cosine && p.MaxBatches == 0 && p.EpochUpdates() == 0, "schedule", " cosine ends at the last mini-batch: it needs --max-batches or --epochs; without a limit, take --schedule none"},
 		{p.Settings.Samples.Auto() && !p.Default && !slices.Contains(sized, name), "samples",
 			fmt.Sprintf(" auto chooses for layer-wise methods without keys, not for %s: leave out --method, or take one of %s", name, strings.Join(sized, ", "))},
 

@@ -70,7 +70,7 @@ type Settings struct {
 	LabelInputs     float64 `json:"label_inputs" group:"Training,rare" without:"seeds=loss|gradient" why:"a node whose label is an input has no loss to be chosen by" exact:"the input is propagated once, but each mini-batch reads other labels" control:"kept activations hold labels of the mini-batch's own nodes" default:"0" range:"[0,1)" with:"input_layer" help:"with --input-layer: share of the training nodes whose labels are inputs of a mini-batch, and whose loss does not count"`
 	LabelSmoothing  float64 `json:"label_smoothing" group:"Training,rare" default:"0" range:"[0,1)" help:"share of a label's weight that goes to all classes alike"`
 	ClassWeights    string  `json:"class_weights" group:"Training,rare" default:"none" choice:"none|balanced" help:"none, or balanced: each class has the same weight in the loss"`
-	Schedule        string  `json:"schedule" group:"Training,rare" default:"cosine" arg:"NAME" help:"fall of the step size: NAME is none, cosine (to 0 at --max-batches), step, or plateau (after scores without a better one), perhaps with keys: step?every=100"`
+	Schedule        string  `json:"schedule" group:"Training,rare" default:"cosine" arg:"NAME" help:"fall of the step size: NAME is none or cosine (to 0 at --max-batches), perhaps with a key: cosine?warm-up=100"`
 	DecoupledDecay  bool    `json:"decoupled_decay" group:"Training,rare" with:"weight_decay" help:"AdamW: --weight-decay shrinks the weights, and not by way of the gradient"`
 	Beta1           float64 `json:"beta1" group:"Training,file" default:"0.9" range:"(0,1)" help:"decay of Adam's mean of the gradients"`
 	Beta2           float64 `json:"beta2" group:"Training,file" default:"0.999" range:"(0,1)" help:"decay of Adam's mean of their squares"`

@@ -147,7 +147,7 @@ func TestRandomSettings(t *testing.T) {
 			case "method":
 				text = methods[rng.IntN(len(methods))]
 			case "schedule":
-				text = []string{"none", "step?factor=0.1", "plateau?every=3&warm-up=0"}[rng.IntN(3)]
+				text = []string{"none", "none?warm-up=0", "cosine?warm-up=3"}[rng.IntN(3)]
 			case "samples":
 				text = []string{"3", "3,4", "auto", "3,4,5"}[rng.IntN(4)]
 			}

@@ -33,7 +33,7 @@ func (r *run) configuration() (config map[string]any, err error) {
 	}
 	derived := derivedConfiguration(r.program.params, r.data, r.fingerprint())
 	derived["sampler"] = samplers.Text(r.stream.Sampler)
-	if o.Schedule.Decay == DecayCosine {
+	if o.Schedule.Cosine {
 		derived["schedule_end"], _ = r.end()
 	}
 	return withConfig(config, o.Config, derived)

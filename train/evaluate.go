@@ -71,7 +71,6 @@ func (r *run) evaluate(ctx context.Context) error {
 	}
 	s.Valid, s.Evaluated, s.LossSum = number(e.Valid), s.Batch, 0
 	r.out.Evaluations = append(r.out.Evaluations, e)
-	r.options.Schedule.fall(s)
 	r.dirty = true
 	s.EvalSeconds += time.Since(start).Seconds()
 	return nil

@@ -128,7 +128,7 @@ type Progress struct {
 
 // withDefaults returns o with defaults in the place of zeros.
 func (o Options) withDefaults() Options {
-	o.Adam, o.Schedule = o.Adam.withDefaults(), o.Schedule.withDefaults()
+	o.Adam = o.Adam.withDefaults()
 	o.Batch, o.Micro, o.Workers = cmp.Or(o.Batch, 512), cmp.Or(o.Micro, 1), cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	o.BatchesPerEpoch, o.MaxBatches, o.Epochs = cmp.Or(o.BatchesPerEpoch, 10), cmp.Or(o.MaxBatches, 1000), cmp.Or(o.Epochs, Unlimited)
 	o.EvalEvery, o.Patience = cmp.Or(o.EvalEvery, 10), cmp.Or(o.Patience, 200)

@@ -143,7 +143,7 @@ func (j *trainJob) tellCosine(saved *run.File) error {
 	if err != nil {
 		return err
 	}
-	if from, to := before.Limit(), j.Limit(); j.Schedule.Decay == train.DecayCosine && from < to && to < math.MaxInt {
+	if from, to := before.Limit(), j.Limit(); j.Schedule.Cosine && from < to && to < math.MaxInt {
 		j.Say("the run had the limit of %d mini-batches: the step size falls once more, from half of the rate before to 0 at batch %d", from, to)
 	}
 	return nil
