@@ -28,7 +28,7 @@ import (
 // classifier.bias; with the options on, also conv0.source, conv0.target, norm0.gain,
 // norm0.shift, norm0.mean, norm0.variance, second0.weight, second0.bias, state0.weight (of
 // OwnState), skip0.weight (of Residual), jump0.weight, own0.weight (of HiddenResidual), …,
-// input.weight, input.bias and labels.weight. The classifier's norm has the number after the
+// input.weight and input.bias. The classifier's norm has the number after the
 // last convolution's.
 type GCN struct {
 	Model // its Parameters are in the order of the layers
@@ -48,9 +48,8 @@ type GCN struct {
 	x        *graph.Features
 	exact    *ExactInput // nil: the first convolution is sampled
 	known    *ExactInput // P·X for inference; nil: not known
-	labels   *labelInputs
-	hidden   G.Nodes // outputs of the convolutions
-	averages G.Nodes // of the norms
+	hidden   G.Nodes     // outputs of the convolutions
+	averages G.Nodes     // of the norms
 
 	full *full.Model // the logits over full neighbourhoods
 }
@@ -192,9 +191,6 @@ func (b *builder) linear(name string, in, out int) *Linear {
 func (b *builder) inputLayer(h *G.Node) *G.Node {
 	b.Input = b.linear("input", h.Shape()[1], b.o.Hidden)
 	h = b.node(b.Input.Forward(h))
-	if b.o.LabelInputs != nil {
-		h = b.addLabels(h)
-	}
 	return b.node(Dropout{b.o.Dropout, b.Batch.Mode(), b.o.reader(b.slots, 0)}.after(b.o.Activation, h))
 }
 

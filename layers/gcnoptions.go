@@ -85,10 +85,6 @@ type GCNOptions struct {
 	// and the first convolution. It excludes ExactInput and refreshed histories.
 	InputLayer bool
 
-	// LabelInputs, if not nil, makes labels of training nodes inputs of the InputLayer, which
-	// it needs. It excludes histories.
-	LabelInputs *LabelInputs
-
 	// LabelSmoothing and ClassWeights change the loss: see ops.Targets.
 	LabelSmoothing float64
 	ClassWeights   []float32 // of each class; nil means all 1
@@ -181,7 +177,6 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 		{equation && o.PreNorm, "of the equation's form with PreNorm: its last convolution gives the logits; take FormProgram"},
 		{equation && o.ClassifierDropout > 0, fmt.Sprintf("of the equation's form with dropout %v before its classifier: it has none", o.ClassifierDropout)},
 		{o.OwnState && !o.InputLayer, "with OwnState and without an input layer: take HiddenResidual, which is the same for the first convolution, or InputLayer"},
-		{o.LabelInputs != nil && !o.InputLayer, "with label inputs and without an input layer, which reads them: want both"},
 		{o.FeedForward && !o.PreNorm, "with FeedForward and without PreNorm: want both"},
 		{exact && attention, "with attention and exact input: attention reads the features themselves, P·X has no use in it"},
 		{exact && o.InputLayer, "with exact input and an input layer: P·X is of the features, which the input layer changes in training"},

@@ -120,7 +120,7 @@ func (c *linearControl) propagate(ctx context.Context, call full.Call, wanted, i
 		if err != nil {
 			return err
 		}
-		m, err := full.New(px, []*ops.Slot{slot}, new(ops.Mode), nil, px)
+		m, err := full.New(px, []*ops.Slot{slot}, new(ops.Mode), px)
 		if err != nil {
 			return err
 		}

@@ -62,7 +62,6 @@ func TestInferOnRanks(t *testing.T) {
 		"feed-forward":   {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity, PreNorm: true, Norm: NormLayer, FeedForward: true},
 		"jumping":        {Hidden: 24, Jumping: JumpingConcat},
 		"own state":      {Hidden: 24, InputLayer: true, OwnState: true, Norm: NormBatch},
-		"label inputs":   {Hidden: 24, InputLayer: true, LabelInputs: everyThird(n)},
 		"residual":       {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity},
 		"attention":      {Hidden: 16, Heads: 2},
 	} {

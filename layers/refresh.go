@@ -288,7 +288,7 @@ func (r *refresher) fill(ctx context.Context, m *GCN) (err error) {
 	if ctx == nil {
 		return fmt.Errorf("the context is nil")
 	}
-	c, err := m.call(r.p, r.x, r.nodes, nil)
+	c, err := m.call(r.p, r.x, r.nodes)
 	if err != nil {
 		return err
 	}

@@ -48,9 +48,6 @@ func (p *Plan) NewModel(ctx context.Context, data *datasets.Data) (*layers.GCN, 
 		return nil, err
 	}
 	o := p.modelOptions()
-	if p.LabelInputs > 0 {
-		o.LabelInputs = &layers.LabelInputs{Nodes: data.Split.Train, Share: p.LabelInputs}
-	}
 	if p.ClassWeights != none {
 		if data.Labels.Tasks > 0 {
 			return nil, p.refuse("class_weights", " %s: the labels are %d binary tasks, want classes", p.ClassWeights, data.Labels.Tasks)

@@ -35,7 +35,6 @@ func TestOpen(t *testing.T) {
 		{`{}`, layers.GCNOptions{}},
 		{`{"bias_after": true}`, layers.GCNOptions{BiasAfter: true}},
 		{`{"input_layer": true}`, layers.GCNOptions{InputLayer: true}},
-		{`{"input_layer": true, "label_inputs": 0.3}`, layers.GCNOptions{InputLayer: true, LabelInputs: &layers.LabelInputs{Nodes: data.Split.Train, Share: 0.3}}},
 		{`{"hidden-residual": "identity"}`, layers.GCNOptions{HiddenResidual: layers.ResidualIdentity}},
 		{`{"hidden-residual": "linear", "layer_norm": true}`, layers.GCNOptions{HiddenResidual: layers.ResidualLinear, Norm: layers.NormLayer}},
 		{`{"activation": "gelu", "input_layer": true, "layer_norm": true, "pre_norm": true, "feed_forward": true}`,

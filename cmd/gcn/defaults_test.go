@@ -37,7 +37,6 @@ func TestFallback(t *testing.T) {
 		"--pre-norm --layer-norm":           "--pre-norm",
 		"--input-dropout 0.1":               "--input-dropout 0.1",
 		"--edge-dropout 0.1":                "--edge-dropout 0.1",
-		"--label-inputs 0.5 --input-layer":  "--label-inputs 0.5",
 		"--layers 1 --method ladies":        "",
 		"--layers 1 --method ladies?flat=1": "",
 	} {

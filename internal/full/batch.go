@@ -35,7 +35,7 @@ func (p *pass) rowsOf(s *stage) (on ops.RowsOf, err error) {
 	return on, err
 }
 
-// setRows sets the slots, the labels and the data of the rows lo to hi−1 of s.
+// setRows sets the slots and the data of the rows lo to hi−1 of s.
 func (p *pass) setRows(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) (err error) {
 	nodes := s.nodes[lo:hi]
 	if on.Nodes != 0 {
@@ -44,10 +44,7 @@ func (p *pass) setRows(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) (err er
 	if r.above != nil { // they are its input nodes
 		r.above.SetFull(&graph.Block{Src: nodes}, nil, ops.RowsOf{P: p.P})
 	}
-	if r.targets != nil {
-		err = p.setLabels(r.targets, nodes)
-	}
-	if err == nil && r.below != nil {
+	if r.below != nil {
 		err = p.setBelow(r, s, lo, hi, on)
 	}
 	for k := 0; k < len(s.Data) && err == nil; k++ {
@@ -111,18 +108,4 @@ func (s *supply) onDevice(d *device.Device, k int, m plan.Matrix, on ops.RowsOf)
 		return at, d.Propagate(at, on.Laplacian, on.Nodes, 0, m.Rows, x, 0, m.Cols)
 	}
 	return at, d.Gather(at, x, on.Nodes, m.Rows, m.Cols)
-}
-
-// setLabels sets the labels that the nodes give to the model.
-func (p *pass) setLabels(targets *ops.Targets, nodes []int32) error {
-	labels, weights := make([]int32, len(nodes)), make([]float32, len(nodes))
-	for k, v := range nodes {
-		if p.LabelOf != nil {
-			v = p.LabelOf[v]
-		}
-		if known := p.labels.Weights; int(v) < len(known) {
-			labels[k], weights[k] = v, known[v]
-		}
-	}
-	return targets.Set(labels, weights)
 }

@@ -22,7 +22,6 @@ type Model struct {
 	levels []*plan.Level
 	slots  []*ops.Slot
 	mode   *ops.Mode
-	labels *Labels // nil: the model reads none
 
 	idle  []chan *levelRun     // of each level: runs that no call uses
 	small sync.Pool            // *pass, of calls for few nodes
@@ -36,30 +35,20 @@ type Model struct {
 // use it.
 type Spare = atomic.Pointer[[2][]float32]
 
-// Labels are labels that a model reads at its input nodes.
-type Labels struct {
-	Targets *ops.Targets
-	Weights []float32 // of each node of the graph, for Targets.Set
-}
-
 // New compiles logits, of shape (output nodes, outputs). slots are all slots of the model, from
-// the input up, mode the mode of its dropouts, which have no noise here; labels may be nil.
+// the input up, mode the mode of its dropouts, which have no noise here.
 // wanted are values that a call gives too, which logits depend on. An error names an op that
 // has no meaning over full neighbourhoods, such as Gorgonia's own Dropout.
-func New(logits *G.Node, slots []*ops.Slot, mode *ops.Mode, labels *Labels, wanted ...*G.Node) (*Model, error) {
+func New(logits *G.Node, slots []*ops.Slot, mode *ops.Mode, wanted ...*G.Node) (*Model, error) {
 	var between []any
 	for _, s := range slots {
 		between = append(between, s)
 	}
-	var targets any
-	if labels != nil {
-		targets = labels.Targets
-	}
-	levels, err := plan.Cut(logits, between, targets, wanted...)
+	levels, err := plan.Cut(logits, between, wanted...)
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{levels: levels, slots: slots, mode: mode, labels: labels, Spare: new(Spare)}
+	m := &Model{levels: levels, slots: slots, mode: mode, Spare: new(Spare)}
 	for range levels {
 		m.idle = append(m.idle, make(chan *levelRun, runtime.GOMAXPROCS(0)))
 	}
@@ -74,10 +63,6 @@ type Call struct {
 	// Sources are read in place of the data that the model was built over: in an entry, those of
 	// the key are the model's. The others are read as they are. They may belong to another graph.
 	Sources map[plan.Source]plan.Source
-
-	// LabelOf gives the node of the model's labels that each node of P is; one that they do not
-	// have: none. nil: the node of the same number.
-	LabelOf []int32
 
 	// Wanted is called for parts of each of the values wanted of New, with the nodes and their
 	// rows, which are valid until the call returns. Calls may be concurrent. An output that is

@@ -50,12 +50,11 @@ type stage struct {
 // levelRun is a run of a level's plan, with the block and data of its chunk.
 type levelRun struct {
 	*plan.Executor
-	below   *ops.Slot // between this level and the one below
-	above   *ops.Slot
-	block   graph.Block  // rows of P over the rows of the level below
-	own     []int32      // the row below of each row's own node
-	targets *ops.Targets // of the model's labels; nil: this level reads none
-	data    [][]float32  // memory for rows of each of the level's data
+	below *ops.Slot // between this level and the one below
+	above *ops.Slot
+	block graph.Block // rows of P over the rows of the level below
+	own   []int32     // the row below of each row's own node
+	data  [][]float32 // memory for rows of each of the level's data
 }
 
 // advance reports n more rows. Calls may be concurrent.
@@ -248,7 +247,7 @@ func (p *pass) worker(s *stage) (r *levelRun, err error) {
 	return r, nil
 }
 
-// newRun returns a run of s for a worker, with slots, targets and a mode of its own.
+// newRun returns a run of s for a worker, with slots and a mode of its own.
 func (p *pass) newRun(s *stage) (*levelRun, error) {
 	run, err := plan.NewExecutor(s.Plan, plan.ExecutorOptions{Device: p.Device})
 	if err != nil {
@@ -263,9 +262,6 @@ func (p *pass) newRun(s *stage) (*levelRun, error) {
 	}
 	if s.number < len(p.slots) {
 		r.above = p.slots[s.number].For(r.Run)
-	}
-	if p.labels != nil && s.below == nil {
-		r.targets = p.labels.Targets.For(r.Run)
 	}
 	plan.Use(r.Run, p.mode, new(ops.Mode))
 	return r, nil
