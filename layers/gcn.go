@@ -27,7 +27,7 @@ import (
 // The parameters are named conv0.weight, conv0.bias, …, classifier.weight and
 // classifier.bias; with the options on, also conv0.source, conv0.target, norm0.gain,
 // norm0.shift, norm0.mean, norm0.variance, second0.weight, second0.bias, state0.weight (of
-// OwnState), skip0.weight (of Residual), jump0.weight, own0.weight (of HiddenResidual), …,
+// OwnState), skip0.weight (of Residual), own0.weight (of HiddenResidual), …,
 // input.weight and input.bias. The classifier's norm has the number after the
 // last convolution's.
 type GCN struct {
@@ -111,17 +111,10 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if o.InputLayer {
 		h = b.inputLayer(h)
 	}
-	if o.Jumping != JumpingNone {
-		m.Classifier = b.linear("classifier", o.Hidden, y.Outputs())
-	}
 	if b.err != nil {
 		return nil, b.err // of no convolution
 	}
-	var jumped *G.Node // the logits' part from the convolutions below
 	for l := range slots {
-		if l > 0 && o.Jumping != JumpingNone {
-			jumped = b.jump(jumped, h, l-1)
-		}
 		h = b.convolution(l, h)
 		if b.err != nil {
 			return nil, fmt.Errorf("layers: convolution %d: %w", l, b.err)
@@ -130,7 +123,7 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	}
 	m.Logits = h
 	if o.Form == FormProgram {
-		m.Logits = b.addOwn(b.classify(h), jumped, len(slots)-1)
+		m.Logits = b.classify(h)
 	}
 	if b.err != nil {
 		return nil, b.err
@@ -200,13 +193,9 @@ func (b *builder) classify(h *G.Node) *G.Node {
 		if b.Norm = b.norm(len(b.Convolutions), b.o.Hidden, b.o); b.Norm != nil {
 			h = b.node(b.Norm.Forward(h))
 		}
-	}
-	if b.o.ownClassifierDropout() {
 		h = b.node(ops.Dropout(h, b.o.ClassifierDropout, b.Batch.Mode()))
 	}
-	if b.Classifier == nil {
-		b.Classifier = b.linear("classifier", b.o.Hidden, b.y.Outputs())
-	}
+	b.Classifier = b.linear("classifier", b.o.Hidden, b.y.Outputs())
 	return b.node(b.Classifier.Forward(h))
 }
 

@@ -118,7 +118,6 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN, o 
 	if m.Input != nil {
 		h = activated(m.Convolutions[0].Activation, affine(m.Input, h))
 	}
-	var outputs []matrix // of the convolutions
 	for l, conv := range m.Convolutions {
 		own := h
 		h = normalised(conv.PreNorm, h)
@@ -162,25 +161,11 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN, o 
 		if h = z; !o.PreNorm {
 			h = finish(z)
 		}
-		outputs = append(outputs, h)
 	}
 	if m.Classifier == nil {
 		return h
 	}
-	z := affine(m.Classifier, normalised(m.Norm, h))
-	for l := range outputs[1:] {
-		weight := weightOf(m, fmt.Sprint("jump", l))
-		switch o.Jumping {
-		case JumpingNone:
-			return z
-		case JumpingSum:
-			weight = parameterOf(m.Classifier.W)
-		}
-		part := outputs[l].Times(weight)
-		last := z
-		z = z.Each(func(i, j int) float64 { return last[i][j] + part[i][j] })
-	}
-	return z
+	return affine(m.Classifier, normalised(m.Norm, h))
 }
 
 // weightOf returns the weight of that name, or nil.
@@ -224,10 +209,6 @@ var inferenceCases = map[string]inferenceCase{
 	"feed-forward":        {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{PreNorm: true, FeedForward: true, Norm: NormLayer, InputLayer: true, HiddenResidual: ResidualIdentity, Activation: ops.ActivationGELU}},
 	"own state":           {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{OwnState: true, InputLayer: true, Norm: NormLayer}},
 	"own state, pre-norm": {features: 11, hidden: 12, classes: 5, depth: 3, byRow: true, options: GCNOptions{OwnState: true, PreNorm: true, FeedForward: true, Norm: NormLayer, InputLayer: true, HiddenResidual: ResidualIdentity}},
-	"jumping":             {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Jumping: JumpingConcat}},
-	"jumping, sum":        {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Jumping: JumpingSum, Norm: NormLayer, InputLayer: true}},
-	"jumping, one layer":  {features: 11, hidden: 13, classes: 5, depth: 1, options: GCNOptions{Jumping: JumpingConcat}},
-	"jumping, gat":        {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Jumping: JumpingSum, Heads: 3, HiddenResidual: ResidualLinear}},
 	"batch norm":          {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Norm: NormBatch, Activation: ops.ActivationReLU}},
 	"batch norm first":    {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Norm: NormBatch, PreNorm: true, InputLayer: true, OwnState: true, HiddenResidual: ResidualIdentity}},
 	"feed-forward, bare":  {features: 90, hidden: 3, classes: 5, depth: 1, options: GCNOptions{PreNorm: true, FeedForward: true, BiasAfter: true}},

@@ -97,7 +97,6 @@ func (p *Plan) modelOptions() layers.GCNOptions {
 		ControlLinear:     p.Linear,
 		BiasAfter:         p.BiasAfter,
 		HiddenResidual:    layers.Residual(slices.Index(layers.ResidualNames(), p.HiddenResidual)),
-		Jumping:           layers.Jumping(slices.Index(layers.JumpingNames(), p.Jumping)),
 		PreNorm:           p.PreNorm,
 		FeedForward:       p.FeedForward,
 		OwnState:          p.OwnState,

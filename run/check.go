@@ -144,12 +144,12 @@ func (p *Plan) checkOpponents() error {
 
 // ownRows returns the option that makes convolutions read the rows of their own output nodes,
 // or "".
-func (s *Settings) ownRows() string { return s.first("own_state", "jumping", "hidden_residual") }
+func (s *Settings) ownRows() string { return s.first("own_state", "hidden_residual") }
 
 // readsDropout returns the option with which more than the sampled convolution reads the output
 // of a dropout, or "".
 func (s *Settings) readsDropout() string {
-	return s.first("conv", "own_state", "jumping", "hidden_residual", "pre_norm")
+	return s.first("conv", "own_state", "hidden_residual", "pre_norm")
 }
 
 // first returns the first of some options that does not have its default, as on the command line,

@@ -211,7 +211,7 @@ func TestChoices(t *testing.T) {
 		name  string
 		words []string
 	}{
-		{Settings{}, "activation", activations}, {Settings{}, "hidden_residual", layers.ResidualNames()}, {Settings{}, "jumping", layers.JumpingNames()},
+		{Settings{}, "activation", activations}, {Settings{}, "hidden_residual", layers.ResidualNames()},
 		{Keys{}, "draw", slices.Collect(maps.Keys(samplers.Draws()))}, {Keys{}, "weight", slices.Collect(maps.Keys(samplers.Weights()))},
 		{Keys{}, "importance", slices.Collect(maps.Keys(samplers.Importances(false)))}, {Keys{}, "control", []string{none, string(samplers.ControlRefresh), string(samplers.ControlRolling)}},
 	} {
