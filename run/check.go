@@ -144,12 +144,12 @@ func (p *Plan) checkOpponents() error {
 
 // ownRows returns the option that makes convolutions read the rows of their own output nodes,
 // or "".
-func (s *Settings) ownRows() string { return s.first("own_state", "hidden_residual") }
+func (s *Settings) ownRows() string { return s.first("hidden_residual") }
 
 // readsDropout returns the option with which more than the sampled convolution reads the output
 // of a dropout, or "".
 func (s *Settings) readsDropout() string {
-	return s.first("conv", "own_state", "hidden_residual", "pre_norm")
+	return s.first("conv", "hidden_residual", "pre_norm")
 }
 
 // first returns the first of some options that does not have its default, as on the command line,
@@ -281,7 +281,6 @@ func (p *Plan) CheckEffects() error {
 	return p.apply([]rule{
 		{p.DropoutNoise == full && !p.Method.FullDropoutNoise() && !dropped, "dropout_noise",
 			" full has no effect: no sampled layer reads the output of a dropout; take --dropout above 0 and 2 layers or more"},
-		{p.OwnState && !p.PreNorm, "own_state", " without --pre-norm is --hidden-residual linear: take that option, or add --pre-norm"},
 		{p.PreNorm && !p.LayerNorm && !p.BatchNorm && !p.Residual && p.HiddenResidual == none && !p.FeedForward, "pre_norm",
 			" has no effect without a norm and a residual connection: add --layer-norm, --batch-norm or --hidden-residual"},
 	})

@@ -166,7 +166,7 @@ func (m modelLayer) next(order []*foreignLayer) (*foreignLayer, error) {
 	if at := slices.IndexFunc(order, func(l *foreignLayer) bool { return l.mapped && l.name == m.name }); at >= 0 {
 		return order[at], m.misfit(order[at])
 	}
-	for _, beside := range []string{"own", "skip", "state", "second"} {
+	for _, beside := range []string{"own", "skip", "second"} {
 		if strings.HasPrefix(m.name, beside) {
 			return nil, fmt.Errorf("the model's %q is not in the sequence of layers: name its layer in the file by Layers (gcn import: --map)", m.name)
 		}
