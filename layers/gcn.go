@@ -202,13 +202,8 @@ func (b *builder) classify(h *G.Node) *G.Node {
 // collect sets the parameters, from the nodes that were added to the graph for m. Their order is:
 // the layers' parameters, the classifier's parameters, the averages.
 func (m *GCN) collect(added G.Nodes) {
-	var last G.Nodes
-	if c := m.Classifier; c != nil {
-		last = append(last, c.W, c.B)
-	}
-	last = append(last, m.averages...)
-	m.Parameters = slices.DeleteFunc(slices.Clone(added), func(n *G.Node) bool { return !n.IsVar() || slices.Contains(last, n) })
-	m.Parameters = append(m.Parameters, last...)
+	m.Parameters = slices.DeleteFunc(slices.Clone(added), func(n *G.Node) bool { return !n.IsVar() || slices.Contains(m.averages, n) })
+	m.Parameters = append(m.Parameters, m.averages...)
 	m.Averages = len(m.averages)
 }
 
