@@ -91,10 +91,8 @@ func (p *pass) agree(ctx context.Context) error {
 		return nil
 	}
 	digest := fnv.New32a()
-	fmt.Fprint(digest, p.P.Nodes())
-	for l := range p.stages {
-		s := &p.stages[l]
-		fmt.Fprint(digest, " ", len(s.nodes), s.Width, len(s.Out), p.shares(s))
+	for l, level := range p.levels {
+		fmt.Fprint(digest, level.Width, len(level.Out), p.shares(&p.stages[l]))
 	}
 	digests := slices.Repeat([]float32{math.Float32frombits(digest.Sum32())}, p.ranks)
 	if err := p.Ranks.Gather(ctx, slices.Collect(slices.Chunk(digests, 1))); err != nil {

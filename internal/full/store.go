@@ -54,7 +54,7 @@ func (m *Model) take(ctx context.Context, c Call) (p *pass, err error) {
 	if p == nil {
 		p = m.newPass()
 	}
-	p.Call, p.isFew, p.given = c, few, make(map[*G.Node]plan.Matrix)
+	p.Call, p.isFew, p.given, p.done = c, few, make(map[*G.Node]plan.Matrix), 0
 	p.rank, p.ranks = 0, 1
 	if c.Ranks != nil {
 		p.rank, p.ranks = c.Ranks.Rank(), c.Ranks.Size()
