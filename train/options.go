@@ -61,7 +61,7 @@ type Options struct {
 	EvalSamples int
 
 	// ControlEvery is the number of batches between two refreshes of the histories of a
-	// control (layers.Refresher), beside the one before the first batch; 0 means 50.
+	// control (layers.GCN.Refresh), beside the one before the first batch; 0 means 50.
 	// Without such histories it does nothing.
 	ControlEvery int
 
