@@ -20,10 +20,7 @@ type Schedule struct {
 // validate returns an error for a setting that no run could use; limit is the largest
 // number of batches.
 func (s Schedule) validate(limit int) error {
-	switch {
-	case s.WarmUp < 0:
-		return fmt.Errorf("train: Schedule.WarmUp is %d, want no negative number", s.WarmUp)
-	case s.Cosine && limit == Unlimited:
+	if s.Cosine && limit == Unlimited {
 		return fmt.Errorf("train: a cosine schedule ends at the limit of batches: it needs MaxBatches or Epochs")
 	}
 	return nil
@@ -86,9 +83,6 @@ func (r *run) since() int { return max(r.state.BestBatch, r.state.FallBatch) }
 
 // String returns the schedule as --schedule and config.json have it: cosine?warm-up=100.
 func (s Schedule) String() string {
-	name := "none"
-	if s.Cosine {
-		name = "cosine"
-	}
+	name := map[bool]string{false: "none", true: "cosine"}[s.Cosine]
 	return fmt.Sprintf("%s?warm-up=%d", name, s.WarmUp)
 }
