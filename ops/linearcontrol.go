@@ -171,7 +171,7 @@ func (op *linearControl) Compute(call *plan.Call) error {
 	}
 	s := op.of(call.Run)
 	to := call.OutMatrix(z.Rows, z.Cols)
-	call.Dense(plan.Product{M: z.Rows, N: c.out, K: c.in})
+	call.Dense(plan.Product{M: z.Rows, N: c.out, K: c.in, Lda: c.in, Ldb: c.out})
 	s.rest = call.Scratch(&s.restMemory, z.Rows*c.in)
 	change := call.Scratch(&s.changeMemory, (c.in+1)*c.out) // (W − W̄) ⊙ 1⊗s, and (b − b̄) ⊙ s
 	px := c.px.on(call)
@@ -247,7 +247,7 @@ func (op *linearControl) backW(call *plan.Call) error {
 	c, s := op.control, op.of(call.Run)
 	grad := upstream(call, 1)
 	to := call.OutMatrix(c.in, c.out)
-	call.Dense(plan.Product{TransA: true, M: c.in, N: c.out, K: grad.Rows})
+	call.Dense(plan.Product{TransA: true, M: c.in, N: c.out, K: grad.Rows, Lda: c.in, Ldb: c.out})
 	return cmp.Or(op.multiply(call, true, grad.Rows, s.rest, grad.Floats, 0, to), scaledDifference(call, to.Floats, to.Floats, plan.Floats{}, s.slopes, c.in, c.out))
 }
 
