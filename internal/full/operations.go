@@ -37,8 +37,7 @@ func (m *Model) Operations(ctx context.Context, p *graph.Laplacian, nodes []int3
 	if p.Share != nil {
 		return 0, fmt.Errorf("several ranks hold the graph together: one alone cannot count the operations of an inference")
 	}
-	pass := m.newPass()
-	pass.P, pass.Nodes = p, nodes
+	pass := &pass{Model: m, Call: Call{P: p, Nodes: nodes}}
 	if err := pass.lists(ctx); err != nil {
 		return 0, err
 	}

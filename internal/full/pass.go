@@ -18,6 +18,7 @@ type pass struct {
 	*Model
 	Call
 	isFew  bool
+	again  bool // the lists and P·X are of an earlier call
 	rank   int
 	ranks  int                     // their number
 	stages []stage                 // of each level

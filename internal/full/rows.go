@@ -8,16 +8,28 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
-// lists finds the nodes of each level. They follow from P and the call's nodes alone.
+// lists finds the nodes of each level, in the memory of p. They follow from P and the call's nodes
+// alone.
 func (p *pass) lists(ctx context.Context) error {
-	top := &p.stages[len(p.stages)-1]
-	switch top.nodes = p.Nodes; {
-	case p.Nodes == nil:
-		top.all(p.P.Nodes())
-	case p.owners() != nil: // the rows of a rank are then one after the other
-		top.nodes = slices.Sorted(slices.Values(p.Nodes))
+	if p.stages == nil {
+		p.stages = make([]stage, len(p.levels))
 	}
-	for s := top; s.below != nil && s.Reads; s = s.below {
+	var s *stage
+	for l, level := range p.levels {
+		below := s
+		s = &p.stages[l]
+		s.Level, s.number, s.below, s.data = level, l, below, make([]supply, len(level.Data))
+		for k, d := range level.Data {
+			s.data[k].Source = p.source(d.Source)
+		}
+	}
+	switch s.nodes = p.Nodes; {
+	case p.Nodes == nil:
+		s.all(p.P.Nodes())
+	case p.owners() != nil: // the rows of a rank are then one after the other
+		s.nodes = slices.Sorted(slices.Values(p.Nodes))
+	}
+	for ; s.below != nil && s.Reads; s = s.below {
 		if s.whole {
 			s.below.all(p.P.Nodes())
 		} else if err := s.below.neighborhood(ctx, p.P, s.nodes); err != nil {
@@ -30,9 +42,6 @@ func (p *pass) lists(ctx context.Context) error {
 		if s.sums = make([]float32, len(s.nodes)); s.Plan != nil {
 			p.total += len(s.nodes)
 		}
-		for k, d := range s.Data {
-			s.data[k] = supply{Source: p.source(d.Source)}
-		}
 	}
 	return nil
 }
@@ -42,9 +51,10 @@ func (p *pass) lists(ctx context.Context) error {
 // layer its nodes with all their neighbours, ascending. Cost: the entries of the rows of P. If
 // several ranks hold P together, all call it.
 func Rows(ctx context.Context, p *graph.Laplacian, nodes []int32, layers int) (lists [][]int32, err error) {
-	m := &Model{levels: slices.Repeat([]*plan.Level{{Reads: true}}, layers)}
-	pass := m.newPass()
-	pass.P, pass.Nodes = p, nodes
+	pass := &pass{
+		Model: &Model{levels: slices.Repeat([]*plan.Level{{Reads: true}}, layers)},
+		Call:  Call{P: p, Nodes: nodes},
+	}
 	err = pass.lists(ctx)
 	for _, s := range pass.stages {
 		lists = append(lists, s.nodes)

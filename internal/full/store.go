@@ -26,19 +26,6 @@ type Bound struct {
 // bytes returns the bound.
 func (b Bound) bytes() int64 { return memory.Budget(b.Memory) }
 
-// newPass returns a pass without lists of nodes.
-func (m *Model) newPass() *pass {
-	p := &pass{Model: m, stages: make([]stage, len(m.levels))}
-	for l, level := range m.levels {
-		s := &p.stages[l]
-		*s = stage{Level: level, number: l, data: make([]supply, len(level.Data))}
-		if l > 0 {
-			s.below = &p.stages[l-1]
-		}
-	}
-	return p
-}
-
 // take returns a pass for c. That of the last call has the lists of nodes and P·X already, if it
 // was for the same nodes and data. Calls for a few nodes only use its memory again.
 func (m *Model) take(ctx context.Context, c Call) (p *pass, err error) {
@@ -52,9 +39,10 @@ func (m *Model) take(ctx context.Context, c Call) (p *pass, err error) {
 	}
 	again := p != nil && !few
 	if p == nil {
-		p = m.newPass()
+		p = &pass{Model: m}
 	}
-	p.Call, p.isFew, p.given, p.done = c, few, make(map[*G.Node]plan.Matrix), 0
+	p.Call, p.isFew, p.again = c, few, again
+	p.given, p.done = make(map[*G.Node]plan.Matrix), 0
 	p.rank, p.ranks = 0, 1
 	if c.Ranks != nil {
 		p.rank, p.ranks = c.Ranks.Rank(), c.Ranks.Size()
@@ -91,7 +79,6 @@ func (m *Model) give(p *pass, err error) error {
 		m.Spare.Store(&spare)
 		p.memory = [2][]float32{}
 	}
-	p.Call = Call{P: p.P, Nodes: p.Nodes, Sources: p.Sources, Bound: p.Bound, Device: p.Device}
 	if p.given = nil; p.isFew {
 		m.small.Put(p)
 	} else {

@@ -15,9 +15,9 @@ import (
 type supply struct {
 	plan.Source
 
-	px            []float32 // P·X at the level's rows lo to hi−1
-	lo, hi, calls int       // calls for these nodes that did not find px
-	known         bool      // px was computed
+	px     []float32 // P·X at the level's rows lo to hi−1
+	lo, hi int
+	known  bool // px was computed
 }
 
 // rows returns the rows of nodes, which are the rows of the level from lo on: a part of px, or
@@ -65,7 +65,7 @@ func (p *pass) supply(ctx context.Context, s *stage, lo, last, size int) (hi int
 		if !shared {
 			end = p.fits(d, s.nodes, lo, hi, size, ordered)
 		}
-		if d.known, d.calls = false, d.calls+1; !shared && !ordered && (end < hi || d.calls == 1) {
+		if !shared && !ordered && (end < hi || !p.again) {
 			continue
 		}
 		nodes := s.nodes[lo:end]
@@ -106,17 +106,14 @@ func (p *pass) fits(d *supply, nodes []int32, lo, hi, size int, ordered bool) (e
 	return hi
 }
 
-// randomRead is how much longer it takes to read a page at random than in order.
-const randomRead = 8
-
 // inFileOrder reports whether P·X at the nodes is better computed with X read in order: X is
 // in a file, does not fit in memory, and is smaller than the pages of the nodes' neighbours.
 func (p *pass) inFileOrder(x *graph.Features, nodes []int32) bool {
 	if x.Release == nil || x.Sparse != nil || p.P.Share != nil || x.Prefetch == nil && (p.most == 0 || x.Bytes() <= p.most) {
 		return false
 	}
-	const page = 4096
-	most := x.Bytes() / (page * randomRead)
+	const page = 4096 * 8 // a page read at random takes as long as 8 in order
+	most := x.Bytes() / page
 	for _, v := range nodes {
 		if most -= int64(p.P.RowNNZ(int(v))); most < 0 {
 			return true
