@@ -51,7 +51,7 @@ func (p *pass) setRows(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) (err er
 		x := &s.data[k]
 		m := plan.Matrix{Rows: hi - lo, Cols: x.X.Cols}
 		if p.Device == nil {
-			m.Data, err = x.rows(p.P, &r.data[k], nodes, lo)
+			m.Data, err = x.rows(p.P, &r.data[k], nodes, lo, s.whole)
 		} else {
 			m.At, err = x.onDevice(p.Device, k, m, on)
 		}

@@ -21,8 +21,8 @@ type supply struct {
 }
 
 // rows returns the rows of nodes, which are the rows of the level from lo on: a part of px, or
-// else in the memory of to.
-func (s *supply) rows(p *graph.Laplacian, to *[]float32, nodes []int32, lo int) ([]float32, error) {
+// of X if the level has all nodes, or else in the memory of to.
+func (s *supply) rows(p *graph.Laplacian, to *[]float32, nodes []int32, lo int, whole bool) ([]float32, error) {
 	x, n, prefetch := s.X, len(nodes)*s.X.Cols, s.X.Prefetch
 	if s.lo <= lo && lo+len(nodes) <= s.hi {
 		return s.px[(lo-s.lo)*x.Cols:][:n], nil
@@ -32,6 +32,9 @@ func (s *supply) rows(p *graph.Laplacian, to *[]float32, nodes []int32, lo int) 
 	}
 	if prefetch != nil {
 		prefetch(nodes)
+	}
+	if whole && !s.Propagated && x.Data != nil && x.Share == nil {
+		return x.Data[lo*x.Cols:][:n], nil
 	}
 	*to = slices.Grow((*to)[:0], n)[:n]
 	if s.Propagated {
