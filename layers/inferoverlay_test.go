@@ -68,7 +68,6 @@ func TestInferOverlayForms(t *testing.T) {
 
 func checkOverlay(t *testing.T, rng *rand.Rand, laplacian func(*graph.CSR) *graph.Laplacian, m *GCN, p *graph.Laplacian, x *graph.Features, weighted bool) {
 	t.Helper()
-	n := x.Rows
 	o, err := graph.NewOverlay(p, x)
 	if err != nil {
 		t.Fatal(err)
