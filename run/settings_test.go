@@ -124,7 +124,7 @@ func TestWrongCompany(t *testing.T) {
 			t.Errorf("%s alone: %v", o.Name, err)
 		}
 	}
-	if count < 8 {
+	if count < 6 {
 		t.Errorf("%d options need others", count)
 	}
 }

@@ -73,11 +73,18 @@ func (p *pass) supply(ctx context.Context, s *stage, lo, last, size int) (hi int
 		}
 		nodes := s.nodes[lo:end]
 		px, err := reserve(&d.px, len(nodes)*x.Cols, propagatedText(len(nodes), x))
-		if err == nil && ordered {
+		switch {
+		case err != nil:
+		case shared:
+			err = propagateShared(ctx, px, p.P, nodes, x)
+		case ordered:
 			p.passes++
 			err = p.product.Propagate(ctx, px, p.P, nodes, x, nil)
-		} else if err == nil {
-			err = propagate(ctx, px, p.P, nodes, x, nil)
+		default:
+			err = graph.EachPart(ctx, nodes, p.P.Adjacency.Prefetch, func(lo, hi int) error {
+				kernel.PropagateFeaturesInto(px[lo*x.Cols:hi*x.Cols], p.P, nodes[lo:hi], x)
+				return nil
+			})
 		}
 		if err != nil {
 			return 0, err
@@ -158,20 +165,6 @@ func propagateShared(ctx context.Context, px []float32, p *graph.Laplacian, rows
 	return nil
 }
 
-// propagate sets px to P·X at the nodes. progress is as for Propagate.
-func propagate(ctx context.Context, px []float32, p *graph.Laplacian, nodes []int32, x *graph.Features, progress func(done, rows int)) error {
-	if x.Share != nil {
-		return propagateShared(ctx, px, p, nodes, x)
-	}
-	return graph.EachPart(ctx, nodes, p.Adjacency.Prefetch, func(lo, hi int) error {
-		kernel.PropagateFeaturesInto(px[lo*x.Cols:hi*x.Cols], p, nodes[lo:hi], x)
-		if progress != nil {
-			progress(len(nodes)-lo, len(nodes))
-		}
-		return nil
-	})
-}
-
 // propagatedText names P·X in an error.
 func propagatedText(nodes int, x *graph.Features) string {
 	return fmt.Sprintf("P·X of %d nodes with %d features", nodes, x.Cols)
@@ -181,18 +174,28 @@ func propagatedText(nodes int, x *graph.Features) string {
 // it. progress, if not nil, is called with the numbers of rows computed and of all rows, unless ranks
 // share x. Cost: 2·nnz(P)·x.Cols operations; memory: the result. ctx is checked every few thousand rows.
 func Propagate(ctx context.Context, p *graph.Laplacian, x *graph.Features, progress func(done, rows int)) (*graph.Features, error) {
-	var own stage
-	if own.all(p.Nodes()); x.Share != nil {
-		lo, hi := x.Share.Own()
-		own.nodes = own.nodes[lo:hi]
+	lo, hi := 0, p.Nodes()
+	if x.Share != nil {
+		lo, hi = x.Share.Own()
 	}
 	px := &graph.Features{Rows: x.Rows, Cols: x.Cols}
 	var err error
-	if px.Data, err = reserve(&px.Data, len(own.nodes)*x.Cols, propagatedText(len(own.nodes), x)); err == nil {
-		err = propagate(ctx, px.Data, p, own.nodes, x, progress)
+	if px.Data, err = reserve(&px.Data, (hi-lo)*x.Cols, propagatedText(hi-lo, x)); err != nil {
+		return nil, err
 	}
-	if err == nil && x.Share != nil {
-		x.Share.Attach(px)
+	if x.Share != nil {
+		var all stage
+		all.all(p.Nodes())
+		if err = propagateShared(ctx, px.Data, p, all.nodes[lo:hi], x); err == nil {
+			x.Share.Attach(px)
+		}
+		return px, err
 	}
-	return px, err
+	return px, kernel.PropagateFeatures(ctx, p, x, func(at int, rows []float32) error {
+		copy(px.Data[at*x.Cols:], rows)
+		if progress != nil {
+			progress(at+len(rows)/x.Cols, hi)
+		}
+		return nil
+	})
 }
