@@ -45,7 +45,6 @@ type Batch struct {
 	spare     full.Spare // of the passes over full neighbourhoods
 	mode      *ops.Mode
 	targets   *ops.Targets
-	labels    *labelInputs // of the model; nil: none
 	reads     []featureRead
 
 	training sync.Mutex // held while the model is trained
@@ -225,8 +224,8 @@ func (b *Batch) TryLock() bool { return b.training.TryLock() }
 // Unlock ends the claim of a TryLock that returned true.
 func (b *Batch) Unlock() { b.training.Unlock() }
 
-// Set sets the batch of the next runs: its blocks, the labels of its output nodes, the
-// LabelInputs, and the mode and seed of the dropouts. Its blocks and weights are kept without
+// Set sets the batch of the next runs: its blocks, the labels of its output nodes,
+// and the mode and seed of the dropouts. Its blocks and weights are kept without
 // a copy, and must not change until the runs have ended. After an error the batch may be set
 // in part: set another one before the next run. Cost: O(NNZ of the blocks).
 func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error {
@@ -271,16 +270,8 @@ func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error
 	if !batch.Prefetched {
 		b.request(batch)
 	}
-	var except []bool
-	losses := batch.LossWeights
-	if b.labels != nil {
-		var err error
-		if except, losses, err = b.labels.set(batch, training, seed); err != nil {
-			return err
-		}
-	}
 	if b.targets != nil {
-		if err := b.targets.SetExcept(batch.Outputs(), losses, except); err != nil {
+		if err := b.targets.Set(batch.Outputs(), batch.LossWeights); err != nil {
 			return fmt.Errorf("layers: %w", err)
 		}
 	}

@@ -26,9 +26,9 @@ import (
 //
 // The parameters are named conv0.weight, conv0.bias, …, classifier.weight and
 // classifier.bias; with the options on, also conv0.source, conv0.target, norm0.gain,
-// norm0.shift, norm0.mean, norm0.variance, second0.weight, second0.bias, state0.weight (of
-// OwnState), skip0.weight (of Residual), jump0.weight, own0.weight (of HiddenResidual), …,
-// input.weight, input.bias and labels.weight. The classifier's norm has the number after the
+// norm0.shift, norm0.mean, norm0.variance, second0.weight, second0.bias,
+// skip0.weight (of Residual), own0.weight (of HiddenResidual), …,
+// input.weight and input.bias. The classifier's norm has the number after the
 // last convolution's.
 type GCN struct {
 	Model // its Parameters are in the order of the layers
@@ -48,9 +48,8 @@ type GCN struct {
 	x        *graph.Features
 	exact    *ExactInput // nil: the first convolution is sampled
 	known    *ExactInput // P·X for inference; nil: not known
-	labels   *labelInputs
-	hidden   G.Nodes // outputs of the convolutions
-	averages G.Nodes // of the norms
+	hidden   G.Nodes     // outputs of the convolutions
+	averages G.Nodes     // of the norms
 
 	full *full.Model // the logits over full neighbourhoods
 }
@@ -112,17 +111,10 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if o.InputLayer {
 		h = b.inputLayer(h)
 	}
-	if o.Jumping != JumpingNone {
-		m.Classifier = b.linear("classifier", o.Hidden, y.Outputs())
-	}
 	if b.err != nil {
 		return nil, b.err // of no convolution
 	}
-	var jumped *G.Node // the logits' part from the convolutions below
 	for l := range slots {
-		if l > 0 && o.Jumping != JumpingNone {
-			jumped = b.jump(jumped, h, l-1)
-		}
 		h = b.convolution(l, h)
 		if b.err != nil {
 			return nil, fmt.Errorf("layers: convolution %d: %w", l, b.err)
@@ -131,7 +123,7 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	}
 	m.Logits = h
 	if o.Form == FormProgram {
-		m.Logits = b.addOwn(b.classify(h), jumped, len(slots)-1)
+		m.Logits = b.classify(h)
 	}
 	if b.err != nil {
 		return nil, b.err
@@ -192,9 +184,6 @@ func (b *builder) linear(name string, in, out int) *Linear {
 func (b *builder) inputLayer(h *G.Node) *G.Node {
 	b.Input = b.linear("input", h.Shape()[1], b.o.Hidden)
 	h = b.node(b.Input.Forward(h))
-	if b.o.LabelInputs != nil {
-		h = b.addLabels(h)
-	}
 	return b.node(Dropout{b.o.Dropout, b.Batch.Mode(), b.o.reader(b.slots, 0)}.after(b.o.Activation, h))
 }
 
@@ -204,26 +193,17 @@ func (b *builder) classify(h *G.Node) *G.Node {
 		if b.Norm = b.norm(len(b.Convolutions), b.o.Hidden, b.o); b.Norm != nil {
 			h = b.node(b.Norm.Forward(h))
 		}
-	}
-	if b.o.ownClassifierDropout() {
 		h = b.node(ops.Dropout(h, b.o.ClassifierDropout, b.Batch.Mode()))
 	}
-	if b.Classifier == nil {
-		b.Classifier = b.linear("classifier", b.o.Hidden, b.y.Outputs())
-	}
+	b.Classifier = b.linear("classifier", b.o.Hidden, b.y.Outputs())
 	return b.node(b.Classifier.Forward(h))
 }
 
 // collect sets the parameters, from the nodes that were added to the graph for m. Their order is:
 // the layers' parameters, the classifier's parameters, the averages.
 func (m *GCN) collect(added G.Nodes) {
-	var last G.Nodes
-	if c := m.Classifier; c != nil {
-		last = append(last, c.W, c.B)
-	}
-	last = append(last, m.averages...)
-	m.Parameters = slices.DeleteFunc(slices.Clone(added), func(n *G.Node) bool { return !n.IsVar() || slices.Contains(last, n) })
-	m.Parameters = append(m.Parameters, last...)
+	m.Parameters = slices.DeleteFunc(slices.Clone(added), func(n *G.Node) bool { return !n.IsVar() || slices.Contains(m.averages, n) })
+	m.Parameters = append(m.Parameters, m.averages...)
 	m.Averages = len(m.averages)
 }
 
@@ -263,9 +243,6 @@ func (b *builder) convolution(l int, h *G.Node) *G.Node {
 	if conv.Attention != nil {
 		conv.Attention.Plain = o.PlainAttention
 		conv.Attention.Dropout = Dropout{Rate: o.AttentionDropout, Mode: batch.Mode()}
-	}
-	if o.OwnState {
-		conv.OwnState = b.weight(fmt.Sprintf("state%d", l), in, o.Hidden)
 	}
 	if !o.PreNorm {
 		conv.Norm = b.norm(l, o.Hidden, o)

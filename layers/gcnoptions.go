@@ -41,17 +41,6 @@ type GCNOptions struct {
 	// for FormProgram, and excludes a control variate.
 	PreNorm bool
 
-	// OwnState adds a linear map of the output nodes' own rows of each convolution's input,
-	// after PreNorm, to the propagated rows: GraphSAGE's concatenation. It needs
-	// InputLayer. Without PreNorm it is the same map as ResidualLinear. Output nodes must be
-	// among the input nodes, as for HiddenResidual.
-	OwnState bool
-
-	// Jumping makes the classifier read the outputs of all convolutions. It is for
-	// FormProgram without PreNorm. The output nodes of each convolution but the first must be
-	// among its input nodes, as for HiddenResidual.
-	Jumping Jumping
-
 	// FeedForward gives each convolution a second linear layer after its activation, with
 	// a dropout, as Platonov et al. (2023, arXiv:2302.11640). It needs PreNorm.
 	FeedForward bool
@@ -85,10 +74,6 @@ type GCNOptions struct {
 	// and the first convolution. It excludes ExactInput and refreshed histories.
 	InputLayer bool
 
-	// LabelInputs, if not nil, makes labels of training nodes inputs of the InputLayer, which
-	// it needs. It excludes histories.
-	LabelInputs *LabelInputs
-
 	// LabelSmoothing and ClassWeights change the loss: see ops.Targets.
 	LabelSmoothing float64
 	ClassWeights   []float32 // of each class; nil means all 1
@@ -109,7 +94,7 @@ type GCNOptions struct {
 	// ControlLinear adds the linear part of samplers.ControlRefresh: see ops.AddLinearControl.
 	// It lowers the variance of the gradient of the first convolution's weight, and of the
 	// estimate. The model must have exact input, two convolutions, ELU or ReLU, and none of
-	// Norm, Residual, HiddenResidual and Jumping. Memory: 4 bytes for each
+	// Norm, Residual and HiddenResidual. Memory: 4 bytes for each
 	// training node and feature, for P·(P·X), which the first Refresh computes.
 	ControlLinear bool
 
@@ -122,10 +107,9 @@ type GCNOptions struct {
 }
 
 // reader returns the slot of convolution l, or nil. It returns the slot if dropout makes the
-// convolution's input, and the convolution alone reads this input: no norm, jumping knowledge
-// or own state.
+// convolution's input, and the convolution alone reads this input, and no norm.
 func (o GCNOptions) reader(slots []*ops.Slot, l int) *ops.Slot {
-	if l == len(slots) || o.OwnState || l > 0 && o.Jumping != JumpingNone || o.PreNorm && (l > 0 || o.InputLayer) {
+	if l == len(slots) || o.PreNorm && (l > 0 || o.InputLayer) {
 		return nil
 	}
 	return slots[l]
@@ -134,7 +118,7 @@ func (o GCNOptions) reader(slots []*ops.Slot, l int) *ops.Slot {
 // convolution returns the options of convolution l. The last one of FormProgram also drops
 // for the classifier; the last one of FormEquation gives the logits.
 func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
-	if o.Form == FormProgram && l == layers-1 && o.ClassifierDropout > 0 && !o.ownClassifierDropout() {
+	if o.Form == FormProgram && l == layers-1 && o.ClassifierDropout > 0 && !o.PreNorm {
 		// Two dropouts in a row have the law of one with this rate, at twice the time.
 		o.Dropout = 1 - (1-o.Dropout)*(1-o.ClassifierDropout)
 	}
@@ -150,10 +134,6 @@ func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
 	return o
 }
 
-// ownClassifierDropout reports whether the classifier has a dropout op of its own. Otherwise
-// the last convolution's dropout stands for both: see convolution.
-func (o GCNOptions) ownClassifierDropout() bool { return o.PreNorm || o.Jumping != JumpingNone }
-
 func (o GCNOptions) withDefaults() (GCNOptions, error) {
 	o.Hidden = cmp.Or(o.Hidden, 256)
 	o.Activation = cmp.Or(o.Activation, ops.ActivationELU)
@@ -165,23 +145,19 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 	equation := o.Form == FormEquation
 	attention := o.Heads > 0
 	exact := o.ExactInput != nil
-	jumping := o.Jumping != JumpingNone
 	for _, c := range []struct {
 		wrong bool
 		what  string
 	}{
-		{o.Form > FormEquation || o.HiddenResidual > ResidualLinear || o.Jumping > JumpingSum,
-			fmt.Sprintf("of form %d with residual connection %d and jumping knowledge %d: one of them is unknown", o.Form, o.HiddenResidual, o.Jumping)},
+		{o.Form > FormEquation || o.HiddenResidual > ResidualLinear,
+			fmt.Sprintf("of form %d with residual connection %d: one of them is unknown", o.Form, o.HiddenResidual)},
 		{o.Hidden < 0 || !(o.Dropout < 1) || !(o.ClassifierDropout < 1),
 			fmt.Sprintf("of width %d, dropout %v and %v before the classifier: want a positive width and rates below 1", o.Hidden, o.Dropout, o.ClassifierDropout)},
 		{o.Heads < 0 || o.OutputHeads < 0, fmt.Sprintf("of %d and %d heads, want positive numbers, or 0 for the default", o.Heads, o.OutputHeads)},
 		{attention && o.Hidden%max(o.Heads, 1) != 0, fmt.Sprintf("of width %d with %d heads: the width must be a multiple of the heads", o.Hidden, o.Heads)},
 		{attention && o.BiasAfter, "with attention: its biases are after the attention already, so leave out BiasAfter"},
-		{jumping && (equation || o.PreNorm), "with jumping knowledge: it needs FormProgram, which has a classifier, without PreNorm, whose residuals carry all outputs already"},
 		{equation && o.PreNorm, "of the equation's form with PreNorm: its last convolution gives the logits; take FormProgram"},
 		{equation && o.ClassifierDropout > 0, fmt.Sprintf("of the equation's form with dropout %v before its classifier: it has none", o.ClassifierDropout)},
-		{o.OwnState && !o.InputLayer, "with OwnState and without an input layer: take HiddenResidual, which is the same for the first convolution, or InputLayer"},
-		{o.LabelInputs != nil && !o.InputLayer, "with label inputs and without an input layer, which reads them: want both"},
 		{o.FeedForward && !o.PreNorm, "with FeedForward and without PreNorm: want both"},
 		{exact && attention, "with attention and exact input: attention reads the features themselves, P·X has no use in it"},
 		{exact && o.InputLayer, "with exact input and an input layer: P·X is of the features, which the input layer changes in training"},

@@ -45,26 +45,21 @@ func (m *GCN) sources(p *graph.Laplacian, x *graph.Features) map[plan.Source]pla
 	return sources
 }
 
-// call returns the call of an inference. labelOf has the node of the model's data for each node
-// of p, a larger number for none; nil: they are the same.
-func (m *GCN) call(p *graph.Laplacian, x *graph.Features, nodes, labelOf []int32) (full.Call, error) {
+// call returns the call of an inference.
+func (m *GCN) call(p *graph.Laplacian, x *graph.Features, nodes []int32) (full.Call, error) {
 	switch {
 	case p == nil || x == nil:
 		return full.Call{}, fmt.Errorf("layers: inference needs a Laplacian and features")
 	case m.full == nil:
 		return full.Call{}, fmt.Errorf("layers: inference: the GCN is not of NewGCN; put a model of your own into a Model")
 	}
-	if labelOf == nil && x.Rows != p.Nodes() || x.Cols != m.x.Cols || !x.Sized() {
+	if x.Rows != p.Nodes() || x.Cols != m.x.Cols || !x.Sized() {
 		return full.Call{}, fmt.Errorf("layers: inference: %d×%d features hold %d values, for %d nodes and a model that reads %d features",
 			x.Rows, x.Cols, x.Len(), p.Nodes(), m.x.Cols)
-	}
-	if labels := m.labels; labels != nil && labelOf == nil && len(labels.known) != p.Nodes() {
-		return full.Call{}, fmt.Errorf("layers: inference: label inputs of %d nodes for a graph of %d", len(labels.known), p.Nodes())
 	}
 	c := full.Call{
 		P:        p,
 		Nodes:    nodes,
-		LabelOf:  labelOf,
 		Sources:  m.sources(p, x),
 		Bound:    m.Bound,
 		Progress: m.Progress,
@@ -108,7 +103,7 @@ func infer(ctx context.Context, m *full.Model, c full.Call) ([]float32, error) {
 // while no parameter changes; each has memory of its own. ctx is checked at each chunk. An
 // output that does not fit in memory is an error before it is allocated.
 func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
-	c, err := m.call(p, x, nodes, nil)
+	c, err := m.call(p, x, nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +118,7 @@ func (m *GCN) InferHidden(ctx context.Context, p *graph.Laplacian, x *graph.Feat
 	if layer < 1 || layer > len(m.hidden) {
 		return nil, 0, fmt.Errorf("layers: inference: the model has the layers 1 to %d, not %d", len(m.hidden), layer)
 	}
-	c, err := m.call(p, x, nodes, nil)
+	c, err := m.call(p, x, nodes)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -145,7 +140,7 @@ func (m *GCN) ReadPropagated(e *ExactInput) { m.known = e }
 // CheckBound returns an error if Bound is too small for Infer with these arguments. Infer returns
 // the same error, but a caller may want it before other work.
 func (m *GCN) CheckBound(p *graph.Laplacian, x *graph.Features, nodes []int32) error {
-	c, err := m.call(p, x, nodes, nil)
+	c, err := m.call(p, x, nodes)
 	if err != nil {
 		return err
 	}
@@ -176,7 +171,7 @@ func (m *GCN) InferOverlay(ctx context.Context, o *graph.Overlay, nodes []int32)
 	for k, v := range nodes {
 		places[k] = int32(slices.Index(ids, v)) // nodes are the first of ids
 	}
-	c, err := m.call(p, o.Gather(ids), places, ids) // new nodes have no label
+	c, err := m.call(p, o.Gather(ids), places)
 	if err != nil {
 		return nil, err
 	}
@@ -216,11 +211,7 @@ func (m *GCN) propagated(ctx context.Context, o *graph.Overlay, nodes []int32) (
 // compile compiles output for full neighbourhoods. Its rows are at the output nodes of the
 // batch's slot number layers−1; the slot of exact input counts too.
 func (b *Batch) compile(output *G.Node, layers int, wanted ...*G.Node) (*full.Model, error) {
-	var labels *full.Labels
-	if b.labels != nil {
-		labels = &full.Labels{Targets: b.labels.targets, Weights: b.labels.known}
-	}
-	m, err := full.New(output, b.all()[:layers], b.mode, labels, wanted...)
+	m, err := full.New(output, b.all()[:layers], b.mode, wanted...)
 	if err == nil {
 		m.Spare = &b.spare
 	}

@@ -116,21 +116,8 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN, o 
 		return h.Times(parameterOf(l.W)).PlusRow(parameterOf(l.B))
 	}
 	if m.Input != nil {
-		z := affine(m.Input, h)
-		if weight := weightOf(m, "labels"); weight != nil {
-			y := labelRows(m.labels.targets.Labels(), m.labels.known)
-			given := matrixOf(y.Rows, y.Cols, y.Float32s()).Times(weight)
-			last := z
-			z = z.Each(func(i, j int) float64 {
-				if i >= y.Rows { // a node that the model's graph has not
-					return last[i][j]
-				}
-				return last[i][j] + given[i][j]
-			})
-		}
-		h = activated(m.Convolutions[0].Activation, z)
+		h = activated(m.Convolutions[0].Activation, affine(m.Input, h))
 	}
-	var outputs []matrix // of the convolutions
 	for l, conv := range m.Convolutions {
 		own := h
 		h = normalised(conv.PreNorm, h)
@@ -154,10 +141,6 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN, o 
 		if conv.Attention == nil && !conv.BiasAfter {
 			z = dense.Times(z)
 		}
-		if conv.OwnState != nil {
-			state := h.Times(parameterOf(conv.OwnState))
-			z = z.Each(func(i, j int) float64 { return z[i][j] + state[i][j] })
-		}
 		if o.PreNorm {
 			z = finish(z)
 		}
@@ -174,25 +157,11 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN, o 
 		if h = z; !o.PreNorm {
 			h = finish(z)
 		}
-		outputs = append(outputs, h)
 	}
 	if m.Classifier == nil {
 		return h
 	}
-	z := affine(m.Classifier, normalised(m.Norm, h))
-	for l := range outputs[1:] {
-		weight := weightOf(m, fmt.Sprint("jump", l))
-		switch o.Jumping {
-		case JumpingNone:
-			return z
-		case JumpingSum:
-			weight = parameterOf(m.Classifier.W)
-		}
-		part := outputs[l].Times(weight)
-		last := z
-		z = z.Each(func(i, j int) float64 { return last[i][j] + part[i][j] })
-	}
-	return z
+	return affine(m.Classifier, normalised(m.Norm, h))
 }
 
 // weightOf returns the weight of that name, or nil.
@@ -205,37 +174,6 @@ func weightOf(m *GCN, name string) matrix {
 	return nil
 }
 
-// labelRows returns Y of all nodes, with the labels of the known ones.
-func labelRows(y *graph.Labels, known []float32) *graph.Features {
-	rows := &graph.Features{Rows: y.Nodes(), Cols: y.Outputs(), Data: make([]float32, y.Nodes()*y.Outputs())}
-	for v := range rows.Rows {
-		row := rows.Row(v)
-		switch {
-		case known[v] == 0:
-		case y.Tasks == 0:
-			if y.Class[v] >= 0 {
-				row[y.Class[v]] = 1
-			}
-		default:
-			for k, label := range y.Multi[v*y.Tasks : (v+1)*y.Tasks] {
-				if label == label {
-					row[k] = 2*label - 1
-				}
-			}
-		}
-	}
-	return rows
-}
-
-// everyThird gives the labels of every third of the first n nodes.
-func everyThird(n int) *LabelInputs {
-	l := new(LabelInputs)
-	for v := int32(0); int(v) < n; v += 3 {
-		l.Nodes = append(l.Nodes, v)
-	}
-	return l
-}
-
 type inferenceCase struct {
 	features, hidden, classes, depth int
 	weighted, byRow                  bool
@@ -243,45 +181,37 @@ type inferenceCase struct {
 }
 
 var inferenceCases = map[string]inferenceCase{
-	"paper":                  {features: 11, hidden: 13, classes: 5, depth: 2},
-	"one layer":              {features: 11, hidden: 13, classes: 5, depth: 1},
-	"three layers":           {features: 11, hidden: 13, classes: 5, depth: 3},
-	"wide features first":    {features: 90, hidden: 3, classes: 5, depth: 2},
-	"weighted":               {features: 11, hidden: 13, classes: 5, depth: 2, weighted: true},
-	"row stochastic":         {features: 11, hidden: 13, classes: 5, depth: 2, byRow: true},
-	"gat":                    {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Heads: 3}},
-	"gat, weighted":          {features: 11, hidden: 12, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Heads: 2, Norm: NormLayer, Residual: true}},
-	"gat, plain":             {features: 11, hidden: 12, classes: 5, depth: 2, weighted: true, options: GCNOptions{Heads: 4, PlainAttention: true}},
-	"gat of the equation":    {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation, Heads: 4, OutputHeads: 3}},
-	"norm and residual":      {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Norm: NormLayer, Residual: true, Activation: ops.ActivationReLU}},
-	"identity":               {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{HiddenResidual: ResidualIdentity}},
-	"identity throughout":    {features: 11, hidden: 11, classes: 5, depth: 2, options: GCNOptions{HiddenResidual: ResidualIdentity, Residual: true}},
-	"linear":                 {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{HiddenResidual: ResidualLinear, Norm: NormLayer}},
-	"linear, equation":       {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{HiddenResidual: ResidualLinear, Form: FormEquation}},
-	"input layer":            {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{InputLayer: true}},
-	"input and identity":     {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{InputLayer: true, HiddenResidual: ResidualIdentity, Residual: true}},
-	"gat with all":           {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{InputLayer: true, HiddenResidual: ResidualLinear, Heads: 3}},
-	"pre-norm":               {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{PreNorm: true, Norm: NormLayer, HiddenResidual: ResidualIdentity, Activation: ops.ActivationGELU}},
-	"pre-norm, linear":       {features: 11, hidden: 13, classes: 5, depth: 2, weighted: true, byRow: true, options: GCNOptions{PreNorm: true, Norm: NormLayer, InputLayer: true, HiddenResidual: ResidualLinear, Residual: true}},
-	"pre-norm, gat":          {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{PreNorm: true, Norm: NormLayer, InputLayer: true, Heads: 3}},
-	"feed-forward":           {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{PreNorm: true, FeedForward: true, Norm: NormLayer, InputLayer: true, HiddenResidual: ResidualIdentity, Activation: ops.ActivationGELU}},
-	"own state":              {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{OwnState: true, InputLayer: true, Norm: NormLayer}},
-	"own state, pre-norm":    {features: 11, hidden: 12, classes: 5, depth: 3, byRow: true, options: GCNOptions{OwnState: true, PreNorm: true, FeedForward: true, Norm: NormLayer, InputLayer: true, HiddenResidual: ResidualIdentity}},
-	"jumping":                {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Jumping: JumpingConcat}},
-	"jumping, sum":           {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Jumping: JumpingSum, Norm: NormLayer, InputLayer: true}},
-	"jumping, one layer":     {features: 11, hidden: 13, classes: 5, depth: 1, options: GCNOptions{Jumping: JumpingConcat}},
-	"jumping, gat":           {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Jumping: JumpingSum, Heads: 3, HiddenResidual: ResidualLinear}},
-	"batch norm":             {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Norm: NormBatch, Activation: ops.ActivationReLU}},
-	"batch norm first":       {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Norm: NormBatch, PreNorm: true, InputLayer: true, OwnState: true, HiddenResidual: ResidualIdentity}},
-	"label inputs":           {features: 11, hidden: 13, classes: 5, depth: 2, byRow: true, options: GCNOptions{InputLayer: true, LabelInputs: everyThird(140)}},
-	"label inputs, pre-norm": {features: 90, hidden: 3, classes: 5, depth: 1, options: GCNOptions{InputLayer: true, LabelInputs: everyThird(140), PreNorm: true, Norm: NormLayer, OwnState: true, Residual: true}},
-	"feed-forward, bare":     {features: 90, hidden: 3, classes: 5, depth: 1, options: GCNOptions{PreNorm: true, FeedForward: true, BiasAfter: true}},
-	"equation":               {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation}},
-	"bias after":             {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, options: GCNOptions{BiasAfter: true, Residual: true}},
-	"bias after, wide":       {features: 90, hidden: 3, classes: 5, depth: 2, byRow: true, options: GCNOptions{Form: FormEquation, BiasAfter: true}},
-	"equation, one layer":    {features: 11, hidden: 13, classes: 5, depth: 1, options: GCNOptions{Form: FormEquation}},
-	"equation, narrow":       {features: 11, hidden: 3, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Form: FormEquation}},
-	"equation with more":     {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Form: FormEquation, Norm: NormLayer, Residual: true}},
+	"paper":               {features: 11, hidden: 13, classes: 5, depth: 2},
+	"one layer":           {features: 11, hidden: 13, classes: 5, depth: 1},
+	"three layers":        {features: 11, hidden: 13, classes: 5, depth: 3},
+	"wide features first": {features: 90, hidden: 3, classes: 5, depth: 2},
+	"weighted":            {features: 11, hidden: 13, classes: 5, depth: 2, weighted: true},
+	"row stochastic":      {features: 11, hidden: 13, classes: 5, depth: 2, byRow: true},
+	"gat":                 {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Heads: 3}},
+	"gat, weighted":       {features: 11, hidden: 12, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Heads: 2, Norm: NormLayer, Residual: true}},
+	"gat, plain":          {features: 11, hidden: 12, classes: 5, depth: 2, weighted: true, options: GCNOptions{Heads: 4, PlainAttention: true}},
+	"gat of the equation": {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation, Heads: 4, OutputHeads: 3}},
+	"norm and residual":   {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Norm: NormLayer, Residual: true, Activation: ops.ActivationReLU}},
+	"identity":            {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{HiddenResidual: ResidualIdentity}},
+	"identity throughout": {features: 11, hidden: 11, classes: 5, depth: 2, options: GCNOptions{HiddenResidual: ResidualIdentity, Residual: true}},
+	"linear":              {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{HiddenResidual: ResidualLinear, Norm: NormLayer}},
+	"linear, equation":    {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{HiddenResidual: ResidualLinear, Form: FormEquation}},
+	"input layer":         {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{InputLayer: true}},
+	"input and identity":  {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{InputLayer: true, HiddenResidual: ResidualIdentity, Residual: true}},
+	"gat with all":        {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{InputLayer: true, HiddenResidual: ResidualLinear, Heads: 3}},
+	"pre-norm":            {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{PreNorm: true, Norm: NormLayer, HiddenResidual: ResidualIdentity, Activation: ops.ActivationGELU}},
+	"pre-norm, linear":    {features: 11, hidden: 13, classes: 5, depth: 2, weighted: true, byRow: true, options: GCNOptions{PreNorm: true, Norm: NormLayer, InputLayer: true, HiddenResidual: ResidualLinear, Residual: true}},
+	"pre-norm, gat":       {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{PreNorm: true, Norm: NormLayer, InputLayer: true, Heads: 3}},
+	"feed-forward":        {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{PreNorm: true, FeedForward: true, Norm: NormLayer, InputLayer: true, HiddenResidual: ResidualIdentity, Activation: ops.ActivationGELU}},
+	"batch norm":          {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Norm: NormBatch, Activation: ops.ActivationReLU}},
+	"batch norm first":    {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Norm: NormBatch, PreNorm: true, InputLayer: true, HiddenResidual: ResidualIdentity}},
+	"feed-forward, bare":  {features: 90, hidden: 3, classes: 5, depth: 1, options: GCNOptions{PreNorm: true, FeedForward: true, BiasAfter: true}},
+	"equation":            {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation}},
+	"bias after":          {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, options: GCNOptions{BiasAfter: true, Residual: true}},
+	"bias after, wide":    {features: 90, hidden: 3, classes: 5, depth: 2, byRow: true, options: GCNOptions{Form: FormEquation, BiasAfter: true}},
+	"equation, one layer": {features: 11, hidden: 13, classes: 5, depth: 1, options: GCNOptions{Form: FormEquation}},
+	"equation, narrow":    {features: 11, hidden: 3, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Form: FormEquation}},
+	"equation with more":  {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Form: FormEquation, Norm: NormLayer, Residual: true}},
 }
 
 // Inference, the compiled graph over full neighbourhoods, and the dense formula

@@ -21,7 +21,7 @@ func TestInferHidden(t *testing.T) {
 			c.options.Hidden = c.hidden
 			_, m := testModel(t, p, x, y, c.depth, c.options)
 			for layer := 1; layer <= c.depth; layer++ {
-				below := &GCN{Model: Model{Parameters: m.Parameters}, Input: m.Input, labels: m.labels, Convolutions: m.Convolutions[:layer]}
+				below := &GCN{Model: Model{Parameters: m.Parameters}, Input: m.Input, Convolutions: m.Convolutions[:layer]}
 				want := denseLogits(t, p, x, below, c.options)
 				for _, nodes := range [][]int32{nil, {5}, {17, 3, 149, 17}} {
 					got, width, err := m.InferHidden(context.Background(), p, x, nodes, layer)

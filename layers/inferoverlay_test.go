@@ -2,7 +2,6 @@ package layers
 
 import (
 	"context"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -69,7 +68,6 @@ func TestInferOverlayForms(t *testing.T) {
 
 func checkOverlay(t *testing.T, rng *rand.Rand, laplacian func(*graph.CSR) *graph.Laplacian, m *GCN, p *graph.Laplacian, x *graph.Features, weighted bool) {
 	t.Helper()
-	n := x.Rows
 	o, err := graph.NewOverlay(p, x)
 	if err != nil {
 		t.Fatal(err)
@@ -94,17 +92,7 @@ func checkOverlay(t *testing.T, rng *rand.Rand, laplacian func(*graph.CSR) *grap
 		if err != nil {
 			t.Fatal(err)
 		}
-		var labelOf []int32
-		for v := range int32(o.Nodes()) {
-			switch {
-			case !o.Has(v):
-			case int(v) < n:
-				labelOf = append(labelOf, v)
-			default:
-				labelOf = append(labelOf, math.MaxInt32)
-			}
-		}
-		whole, err := m.call(laplacian(anew), features, places, labelOf)
+		whole, err := m.call(laplacian(anew), features, places)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,7 +49,7 @@ func (o GCNOptions) CheckLinearControl() error {
 		option, reason string
 	}{
 		{o.Norm != NormNone, o.Norm.String(), slope}, {o.Residual, "Residual", input},
-		{o.HiddenResidual != ResidualNone, "HiddenResidual", reads}, {o.OwnState, "OwnState", reads}, {o.Jumping != JumpingNone, "Jumping", reads},
+		{o.HiddenResidual != ResidualNone, "HiddenResidual", reads},
 		{o.Activation == ops.ActivationGELU, "Activation", "GELU excludes the linear control: its slope does not follow from its value; take ELU or ReLU"},
 	} {
 		if c.excludes {
@@ -120,7 +120,7 @@ func (c *linearControl) propagate(ctx context.Context, call full.Call, wanted, i
 		if err != nil {
 			return err
 		}
-		m, err := full.New(px, []*ops.Slot{slot}, new(ops.Mode), nil, px)
+		m, err := full.New(px, []*ops.Slot{slot}, new(ops.Mode), px)
 		if err != nil {
 			return err
 		}

@@ -240,7 +240,6 @@ func TestLinearControlModels(t *testing.T) {
 		"BatchNorm":        {controlled(p, true, 9), GCNOptions{ExactInput: px, Norm: NormBatch}},
 		"layers: Residual": {controlled(p, true, 9), GCNOptions{ExactInput: px, Residual: true}},
 		"HiddenResidual":   {kept, GCNOptions{ExactInput: px, HiddenResidual: ResidualLinear}},
-		"Jumping":          {kept, GCNOptions{ExactInput: px, Jumping: JumpingSum}},
 		"GELU":             {controlled(p, true, 9), GCNOptions{ExactInput: px, Activation: ops.ActivationGELU}},
 	} {
 		c.o.ControlLinear, c.o.Hidden = true, 5

@@ -37,7 +37,7 @@ type Model struct {
 
 	// Refresher fills the histories of a control. Training calls it before the first
 	// batch and every Options.ControlEvery batches. Nil means that there are none.
-	Refresher Refresher
+	Refresher *GCN
 
 	// Device is the GPU for training and prediction; nil means the CPU. It must stay
 	// open while the model is in use. The graph is the same for both.

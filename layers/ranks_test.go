@@ -60,9 +60,6 @@ func TestInferOnRanks(t *testing.T) {
 		"features first": {Hidden: 48, Residual: true, Norm: NormLayer},
 		"weights first":  {Hidden: 16},
 		"feed-forward":   {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity, PreNorm: true, Norm: NormLayer, FeedForward: true},
-		"jumping":        {Hidden: 24, Jumping: JumpingConcat},
-		"own state":      {Hidden: 24, InputLayer: true, OwnState: true, Norm: NormBatch},
-		"label inputs":   {Hidden: 24, InputLayer: true, LabelInputs: everyThird(n)},
 		"residual":       {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity},
 		"attention":      {Hidden: 16, Heads: 2},
 	} {

@@ -24,17 +24,6 @@ type Refreshed interface {
 	Refreshed() (p *graph.Laplacian, outputs []int32, refreshed bool)
 }
 
-// Refresher fills histories that training steps read and do not change. GCN is one. Calls
-// are for the goroutine that trains.
-type Refresher interface {
-	// Refresh computes the histories from the current parameters.
-	Refresh(ctx context.Context) error
-
-	// Restore computes them from the parameters of the last Refresh, which are in
-	// Batch.State: a resumed run calls it after it has restored the state.
-	Restore(ctx context.Context) error
-}
-
 // refresher keeps, for each convolution that reads activations H, the rows that a batch can
 // read: H̄ of the neighbours of the convolution's outputs, and P·H̄ of the outputs. The
 // needed rows of a convolution are its possible outputs.
@@ -242,8 +231,9 @@ func gather[T any](dst, table []T, nodes []int32, which string) ([]T, error) {
 	return dst, nil
 }
 
-// Refresh implements Refresher. For a model whose sampler has no ControlRefresh it does
-// nothing.
+// Refresh computes the histories that training steps read and do not change, from the current
+// parameters. For a model whose sampler has no ControlRefresh it does nothing. It is for the
+// goroutine that trains, as Restore is.
 //
 // It computes the rows over full neighbourhoods, without dropout, as Infer does, for about
 // its cost. Memory beside the histories: as for Infer.
@@ -288,7 +278,7 @@ func (r *refresher) fill(ctx context.Context, m *GCN) (err error) {
 	if ctx == nil {
 		return fmt.Errorf("the context is nil")
 	}
-	c, err := m.call(r.p, r.x, r.nodes, nil)
+	c, err := m.call(r.p, r.x, r.nodes)
 	if err != nil {
 		return err
 	}
@@ -318,7 +308,8 @@ func (b *Batch) RefreshOperations(ctx context.Context) (float64, error) {
 	return r.full.Operations(ctx, r.p, r.nodes)
 }
 
-// Restore implements Refresher.
+// Restore computes the histories from the parameters of the last Refresh, which are in
+// Batch.State: a resumed run calls it after it has restored the state.
 func (m *GCN) Restore(ctx context.Context) error {
 	r := m.Batch.refresher
 	if r == nil {

@@ -171,7 +171,7 @@ func (op *linearControl) Compute(call *plan.Call) error {
 	}
 	s := op.of(call.Run)
 	to := call.OutMatrix(z.Rows, z.Cols)
-	call.Dense(plan.Product{M: z.Rows, N: c.out, K: c.in})
+	call.Dense(plan.Product{M: z.Rows, N: c.out, K: c.in, Lda: c.in, Ldb: c.out})
 	rest, change := call.Scratch(&s.rest, z.Rows*c.in), call.Scratch(&s.change, (c.in+1)*c.out)
 	px := c.px.on(call)
 	about := c.about.on(call)
@@ -246,7 +246,7 @@ func (op *linearControl) backW(call *plan.Call) error {
 	c, s := op.control, op.of(call.Run)
 	grad := upstream(call, 1)
 	to := call.OutMatrix(c.in, c.out)
-	call.Dense(plan.Product{TransA: true, M: c.in, N: c.out, K: grad.Rows})
+	call.Dense(plan.Product{TransA: true, M: c.in, N: c.out, K: grad.Rows, Lda: c.in, Ldb: c.out})
 	return cmp.Or(op.multiply(call, true, grad.Rows, s.rest.Floats, grad.Floats, 0, to), scaledDifference(call, to.Floats, to.Floats, plan.Floats{}, s.slopes, c.in, c.out))
 }
 

@@ -115,7 +115,7 @@ func (op *product) Compute(c *plan.Call) error {
 		a = c.Matrix(0)
 	}
 	b := c.Matrix(1)
-	size := plan.Product{TransA: op.transA, TransB: op.transB, M: a.Rows, N: b.Cols, K: a.Cols}
+	size := plan.Product{TransA: op.transA, TransB: op.transB, M: a.Rows, N: b.Cols, K: a.Cols, Lda: a.Cols, Ldb: b.Cols}
 	inner := b.Rows
 	if op.transA {
 		size.M, size.K = size.K, size.M

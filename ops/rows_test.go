@@ -41,7 +41,7 @@ func TestRowsAreApart(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		cut, err := plan.Cut(out, []any{slot}, nil)
+		cut, err := plan.Cut(out, []any{slot})
 		if err != nil || cut[1].Mixed {
 			continue // of a slot of its own, or known to mix rows
 		}

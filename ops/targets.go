@@ -3,7 +3,6 @@ package ops
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/plan"
@@ -94,20 +93,11 @@ func (t *Targets) WeighClasses(weights []float32) error {
 // wraps graph.ErrInvalid if a weight is not finite, or if a label is not a class. After
 // an error the targets are unchanged.
 func (t *Targets) Set(nodes []int32, weights []float32) error {
-	return t.SetExcept(nodes, weights, nil)
-}
-
-// SetExcept is Set, but row i counts as unlabelled if except[i] is true. except has an
-// element for each node, or is nil.
-func (t *Targets) SetExcept(nodes []int32, weights []float32, except []bool) error {
 	if t.labels == nil {
 		return fmt.Errorf("ops: targets have no labels: %w", ErrShape)
 	}
 	if len(weights) > 0 && len(weights) != len(nodes) {
 		return fmt.Errorf("ops: %d loss weights for %d output nodes: %w", len(weights), len(nodes), ErrShape)
-	}
-	if except != nil && len(except) != len(nodes) {
-		return fmt.Errorf("ops: %d exceptions for %d output nodes: %w", len(except), len(nodes), ErrShape)
 	}
 	for i, w := range weights {
 		if w-w != 0 {
@@ -130,14 +120,10 @@ func (t *Targets) SetExcept(nodes []int32, weights []float32, except []bool) err
 	t.multi = scratch(t.multi, len(nodes)*tasks)
 	t.class = scratch(t.class, len(nodes))
 	for i, v := range nodes {
-		hidden := except != nil && except[i]
 		for k, y := range t.labels.Multi[int(v)*tasks : (int(v)+1)*tasks] {
-			if hidden {
-				y = float32(math.NaN())
-			}
 			t.multi[i*tasks+k] = y + float32(t.smoothing)*(0.5-y)
 		}
-		if t.class[i] = -1; tasks == 0 && !hidden {
+		if t.class[i] = -1; tasks == 0 {
 			t.class[i] = t.labels.Class[v]
 		}
 	}

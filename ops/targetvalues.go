@@ -34,15 +34,6 @@ func TargetWeights(g *G.ExprGraph, targets *Targets, rows int) (*G.Node, error) 
 	return newTargetValues("TargetWeights", g, targets, rows, (*Targets).entryWeight)
 }
 
-// TargetInputs returns labels of the current nodes as inputs of a model, in the shape of
-// TargetLabels. Row i of classes is weights[i] of Targets.Set at the node's class and 0
-// elsewhere; weights of nil are 1. An entry of binary tasks is weights[i] for a label 1,
-// −weights[i] for a label 0, and 0 where unknown. A weight of 0 hides the labels of a node.
-// The rest is as for TargetLabels.
-func TargetInputs(g *G.ExprGraph, targets *Targets, rows int) (*G.Node, error) {
-	return newTargetValues("TargetInputs", g, targets, rows, (*Targets).signed)
-}
-
 // newTargetValues adds a node that has, for the label of each entry of row i, value's result for it,
 // and 0 where the label is unknown. The label of a class is 1 at the class and 0 elsewhere.
 func newTargetValues(name string, g *G.ExprGraph, targets *Targets, rows int, value func(t *Targets, i int, label float32) float32) (*G.Node, error) {
@@ -61,8 +52,8 @@ type targetValues struct {
 	value   func(t *Targets, i int, label float32) float32
 }
 
-// Rows says that the rows are those of the targets.
-func (op *targetValues) Rows() (any, plan.RowKind) { return op.targets, plan.TargetRows }
+// Rows names no slot: labels are not read over full neighbourhoods.
+func (op *targetValues) Rows() (any, plan.RowKind) { return nil, plan.OutputRows }
 
 // Compute makes a device wait for the values.
 func (op *targetValues) Compute(c *plan.Call) error {
@@ -112,14 +103,3 @@ func (t *Targets) smoothed(_ int, label float32) float32 {
 
 // entryWeight is the weight in the loss.
 func (t *Targets) entryWeight(i int, _ float32) float32 { return t.lossWeights[i] }
-
-// signed is the label times the weight of its node, as an input of a model.
-func (t *Targets) signed(i int, label float32) float32 {
-	if t.labels.Tasks > 0 {
-		label = 2*label - 1
-	}
-	if t.weights != nil {
-		label *= t.weights[i]
-	}
-	return label
-}

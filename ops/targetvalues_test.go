@@ -160,40 +160,6 @@ func TestTargetValues(t *testing.T) {
 	}
 }
 
-// TestTargetInputs checks labels times weights, and rows that count as unlabelled.
-func TestTargetInputs(t *testing.T) {
-	nan := float32(math.NaN())
-	for _, c := range []struct {
-		labels          *graph.Labels
-		plain, weighted []float32
-	}{
-		{&graph.Labels{Classes: 2, Class: []int32{1, -1, 0, 0}}, []float32{0, 1, 0, 0, 1, 0, 0, 0}, []float32{0, 0, 0, 0, 2, 0, 0, 0}},
-		{&graph.Labels{Tasks: 2, Multi: []float32{1, 0, nan, nan, nan, 0, 1, 1}}, []float32{1, -1, 0, 0, 0, -1, 0, 0}, []float32{0, 0, 0, 0, 0, -2, 0, 0}},
-	} {
-		targets := NewTargets(c.labels)
-		n, err := TargetInputs(G.NewGraph(), targets, 7)
-		if err != nil {
-			t.Fatal(err)
-		}
-		except := []bool{false, false, false, true}
-		for weights, want := range map[*[]float32][]float32{nil: c.plain, {0, 1, 2, 3}: c.weighted} {
-			var w []float32
-			if weights != nil {
-				w = *weights
-			}
-			if err := targets.SetExcept([]int32{0, 1, 2, 3}, w, except); err != nil {
-				t.Fatal(err)
-			}
-			if got := evaluate(t, n); !slices.Equal(got, want) {
-				t.Errorf("weights %v: %v, want %v", w, got, want)
-			}
-		}
-		if err := targets.SetExcept([]int32{0, 1}, nil, except); err == nil {
-			t.Error("four exceptions for two nodes are taken")
-		}
-	}
-}
-
 // A loss of one's own takes batches of any size, on the CPU and on a GPU.
 func TestOwnLossOfAnySize(t *testing.T) {
 	onBackends(t, func(t *testing.T, d *Device) {

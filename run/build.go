@@ -48,9 +48,6 @@ func (p *Plan) NewModel(ctx context.Context, data *datasets.Data) (*layers.GCN, 
 		return nil, err
 	}
 	o := p.modelOptions()
-	if p.LabelInputs > 0 {
-		o.LabelInputs = &layers.LabelInputs{Nodes: data.Split.Train, Share: p.LabelInputs}
-	}
 	if p.ClassWeights != none {
 		if data.Labels.Tasks > 0 {
 			return nil, p.refuse("class_weights", " %s: the labels are %d binary tasks, want classes", p.ClassWeights, data.Labels.Tasks)
@@ -72,7 +69,7 @@ func (p *Plan) Sampler(data *datasets.Data) (samplers.Sampler, error) {
 	}
 	return samplers.Configure(fresh.Sampler, samplers.Config{
 		Laplacian: data.Laplacian(), Train: data.Split.Train, Features: data.Features, Layers: p.SampledLayers(), Sizes: p.Samples,
-		ExactInput: p.ExactInput, KeepSelf: p.first("conv", "own_state", "jumping", "hidden_residual") != "",
+		ExactInput: p.ExactInput, KeepSelf: p.first("conv", "own_state", "hidden_residual") != "",
 	})
 }
 
@@ -92,10 +89,8 @@ func (p *Plan) modelOptions() layers.GCNOptions {
 		ControlLinear:     p.Linear,
 		BiasAfter:         p.BiasAfter,
 		HiddenResidual:    layers.Residual(slices.Index(layers.ResidualNames(), p.HiddenResidual)),
-		Jumping:           layers.Jumping(slices.Index(layers.JumpingNames(), p.Jumping)),
 		PreNorm:           p.PreNorm,
 		FeedForward:       p.FeedForward,
-		OwnState:          p.OwnState,
 		InputLayer:        p.InputLayer,
 		LabelSmoothing:    p.LabelSmoothing,
 	}

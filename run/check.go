@@ -154,7 +154,7 @@ func (p *Plan) checkRules() error {
 	micro := func(what, why, other string) string {
 		return fmt.Sprintf(" %s does not go with --micro %d: %s, which another rank may have; take %s, or --micro 1", what, p.Micro, why, other)
 	}
-	learned := p.first("micro", "conv", "edge_dropout", "own_state", "jumping", "hidden_residual")
+	learned := p.first("micro", "conv", "edge_dropout", "own_state", "hidden_residual")
 	sized := slices.DeleteFunc(study.LayerWiseMethods(), study.SamplesChange)
 	for _, rule := range []struct {
 		refused     bool
@@ -162,7 +162,7 @@ func (p *Plan) checkRules() error {
 	}{
 		{p.Epochs == 0 && p.MaxBatches == 0 && p.Patience == 0, "max_batches", ", --epochs and --patience are all 0: training would not end"},
 		{p.Seed > math.MaxUint64-uint64(p.Runs-1), "seed", fmt.Sprintf(" %d leaves no room for %d runs", p.Seed, p.Runs)},
-		{p.Schedule.Decay == train.DecayCosine && p.MaxBatches == 0 && p.Epochs == 0, "schedule", " cosine ends at the last mini-batch: it needs --max-batches or --epochs; without a limit, take --schedule none"},
+		{p.Schedule.Cosine && p.MaxBatches == 0 && p.Epochs == 0, "schedule", " cosine ends at the last mini-batch: it needs --max-batches or --epochs; without a limit, take --schedule none"},
 		{p.Settings.Samples.Auto() && !p.Default && !slices.Contains(sized, name), "samples",
 			fmt.Sprintf(" auto chooses for layer-wise methods without keys, not for %s: leave out --method, or take one of %s", name, strings.Join(sized, ", "))},
 

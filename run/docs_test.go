@@ -52,7 +52,7 @@ func TestOptionsTable(t *testing.T) {
 	table(new(Settings), "", func(o Option) bool { return o.File })
 	b.WriteString("\n**Keys of `--method`**, of layer-wise methods (`ladies`, `fastgcn`, `uniform`); `neighbor` has `importance`, `flat`, `draw` and `weight`; `ladies-cv` and `mvs` have `every`, `half` and `linear`\n")
 	table(new(Keys), "", func(Option) bool { return true })
-	b.WriteString("\n**Keys of `--schedule`**; `none` and `cosine` have `warm-up` alone\n")
+	b.WriteString("\n**Key of `--schedule`**\n")
 	table(new(ScheduleKeys), "", func(Option) bool { return true })
 	want := before + begin + b.String() + "\n" + end + after
 	if *update {

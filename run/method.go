@@ -172,23 +172,19 @@ func (m *Method) String() string {
 	return strings.Replace(text, "&", "?", 1)
 }
 
-// ScheduleKeys are the keys of a schedule: step?every=100&factor=0.5.
+// ScheduleKeys are the keys of a schedule: cosine?warm-up=100.
 type ScheduleKeys struct {
-	WarmUp int     `json:"warm_up" group:"cosine|none|step|plateau" default:"100" range:"[0," help:"mini-batches in which the step size grows to --lr; of cosine at most half of the run"`
-	Every  int     `json:"every" group:"step|plateau" default:"100" range:"[1," help:"mini-batches until the next fall"`
-	Factor float64 `json:"factor" group:"step|plateau" default:"0.5" range:"(0,1)" help:"factor of the step size at a fall"`
+	WarmUp int `json:"warm_up" group:"cosine|none" default:"100" range:"[0," help:"mini-batches in which the step size grows to --lr; of cosine at most half of the run"`
 }
 
 // ParseSchedule reads NAME or NAME?KEY=VALUE&….
 func ParseSchedule(text string) (s train.Schedule, err error) {
 	var keys ScheduleKeys
 	name, query, _ := strings.Cut(text, "?")
-	k := slices.Index(train.DecayNames(), name)
-	if k < 0 {
-		return s, fmt.Errorf("no schedule %q%s; there are: %s", name, DidYouMean(name, train.DecayNames()), strings.Join(train.DecayNames(), ", "))
+	names := []string{"none", "cosine"}
+	if !slices.Contains(names, name) {
+		return s, fmt.Errorf("no schedule %q%s; there are: %s", name, DidYouMean(name, names), strings.Join(names, ", "))
 	}
-	if err := parseKeys(&keys, name, query, name); err != nil {
-		return s, err
-	}
-	return train.Schedule{Decay: train.Decay(k), WarmUp: keys.WarmUp, Every: keys.Every, Factor: keys.Factor}, nil
+	err = parseKeys(&keys, name, query, name)
+	return train.Schedule{Cosine: name == "cosine", WarmUp: keys.WarmUp}, err
 }

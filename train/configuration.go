@@ -36,7 +36,7 @@ func (r *run) configuration() (config map[string]any, err error) {
 	if s, is := r.stream.Sampler.(layers.Sized); is {
 		derived["sampler"] = fmt.Sprintf("%T %d", s, s.NominalSizes())
 	}
-	if o.Schedule.Decay == DecayCosine {
+	if o.Schedule.Cosine {
 		derived["schedule_end"], _ = r.end()
 	}
 	return withConfig(config, o.Config, derived)

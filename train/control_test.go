@@ -77,8 +77,7 @@ func TestRefreshesByStepSize(t *testing.T) {
 		want     []int
 	}{
 		{Schedule{}, []int{0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, 80, 85, 90, 95}},
-		{Schedule{Decay: DecayCosine}, []int{0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 60}},
-		{Schedule{Decay: DecayStep, Every: 30, Factor: 0.4}, []int{0, 5, 10, 15, 20, 25, 30, 40, 50, 60}},
+		{Schedule{Cosine: true}, []int{0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 60}},
 	} {
 		r := &run{model: &layers.Model{Refresher: new(layers.GCN)}}
 		r.options = Options{Adam: Adam{LR: 0.03}, Schedule: c.schedule, Micro: 1, Epochs: Unlimited, MaxBatches: 100, ControlEvery: 5}

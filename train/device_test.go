@@ -258,10 +258,7 @@ func TestModelsOnDevice(t *testing.T) {
 		sampler samplers.Sampler
 	}{
 		"layer norm and residual":  {data, layers.GCNOptions{Norm: layers.NormLayer, Residual: true}, nil},
-		"jumping":                  {data, layers.GCNOptions{Jumping: layers.JumpingSum}, &samplers.Full{Laplacian: data.Laplacian(), Depth: 2}},
 		"batch norm":               {data, layers.GCNOptions{Norm: layers.NormBatch}, nil},
-		"label inputs":             {data, layers.GCNOptions{InputLayer: true, LabelInputs: &layers.LabelInputs{Nodes: data.Split.Train}}, nil},
-		"label inputs, tasks":      {multi, layers.GCNOptions{InputLayer: true, LabelInputs: &layers.LabelInputs{Nodes: data.Split.Train, Share: 0.8}}, nil},
 		"relu, classifier dropout": {data, layers.GCNOptions{Activation: ops.ActivationReLU, ClassifierDropout: 0.3}, nil},
 		"transform first":          {data, layers.GCNOptions{Order: layers.TransformFirst}, nil},
 		"propagate first":          {data, layers.GCNOptions{Order: layers.PropagateFirst}, nil},

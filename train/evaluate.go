@@ -47,8 +47,7 @@ func (r *run) evaluate(ctx context.Context) error {
 	if err := r.sameParameters(ctx); err != nil {
 		return err
 	}
-	e := Evaluation{Batch: s.Batch, Loss: float64(s.LossSum) / float64(s.Batch-s.Evaluated), Valid: math.NaN()}
-	e.Epoch = r.epoch()
+	e := Evaluation{Batch: s.Batch, Epoch: r.epoch(), Loss: float64(s.LossSum) / float64(s.Batch-s.Evaluated), Valid: math.NaN()}
 	if valid := r.validSample; len(valid.Nodes) > 0 {
 		estimate, err := r.score(ctx, valid)
 		if err != nil {
@@ -71,7 +70,6 @@ func (r *run) evaluate(ctx context.Context) error {
 	}
 	s.Valid, s.Evaluated, s.LossSum = number(e.Valid), s.Batch, 0
 	r.out.Evaluations = append(r.out.Evaluations, e)
-	r.options.Schedule.fall(s)
 	r.dirty = true
 	s.EvalSeconds += time.Since(start).Seconds()
 	return nil

@@ -392,10 +392,9 @@ func (r *run) progress(end int, evaluated bool) {
 	}
 	s := &r.state
 	p := Progress{
-		Batch: s.Batch, Valid: float64(s.Valid), Best: float64(s.Best), BestBatch: s.BestBatch,
+		Batch: s.Batch, Epoch: r.epoch(), Valid: float64(s.Valid), Best: float64(s.Best), BestBatch: s.BestBatch,
 		Evaluated: evaluated, Elapsed: time.Duration(r.seconds() * float64(time.Second)),
 	}
-	p.Epoch = r.epoch()
 	switch since := s.Batch - r.unsettled - s.Evaluated; {
 	case since > 0:
 		p.Loss = float64(s.LossSum) / float64(since)

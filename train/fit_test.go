@@ -246,7 +246,7 @@ func TestResumeFurther(t *testing.T) {
 func TestResumeCosine(t *testing.T) {
 	d := smallData(t, 300, 3)
 	first := short()
-	first.Schedule = Schedule{Decay: DecayCosine, WarmUp: 5}
+	first.Schedule = Schedule{Cosine: true, WarmUp: 5}
 	first.MaxBatches, first.Dir, first.Resume = 28, t.TempDir(), true
 	mustFit(t, smallModel(t, d), d, first)
 	second := first

@@ -65,7 +65,7 @@ type Options struct {
 	EvalSamples int
 
 	// ControlEvery is the number of batches between two refreshes of the histories of a
-	// control (layers.Refresher), beside the one before the first batch; 0 means 50. While
+	// control (layers.GCN.Refresh), beside the one before the first batch; 0 means 50. While
 	// Schedule makes the step size k or more times as small, k a whole number, there are k times
 	// as many: histories age with the size of the steps. Without such histories it does nothing.
 	ControlEvery int
@@ -133,7 +133,7 @@ type Progress struct {
 
 // withDefaults returns o with defaults in the place of zeros.
 func (o Options) withDefaults() Options {
-	o.Adam, o.Schedule = o.Adam.withDefaults(), o.Schedule.withDefaults()
+	o.Adam = o.Adam.withDefaults()
 	o.Batch, o.Micro, o.Workers = cmp.Or(o.Batch, 512), cmp.Or(o.Micro, 1), cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	o.BatchesPerEpoch, o.MaxBatches, o.Epochs = cmp.Or(o.BatchesPerEpoch, 10), cmp.Or(o.MaxBatches, 1000), cmp.Or(o.Epochs, Unlimited)
 	o.EvalEvery, o.Patience = cmp.Or(o.EvalEvery, 10), cmp.Or(o.Patience, 200)

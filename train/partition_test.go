@@ -36,11 +36,7 @@ var partedModels = map[string]partedModel{
 	"residual":                     methodModel("ladies", layers.GCNOptions{Residual: true, Norm: layers.NormLayer}, 24, 24),
 	"input layer, hidden residual": methodModel("labor", layers.GCNOptions{InputLayer: true, HiddenResidual: layers.ResidualLinear}, 2, 2),
 	"feed-forward":                 methodModel("full", layers.GCNOptions{InputLayer: true, HiddenResidual: layers.ResidualIdentity, PreNorm: true, Norm: layers.NormLayer, FeedForward: true}),
-	"label inputs": func(t testing.TB, d *datasets.Data) *layers.Model {
-		return methodModel("labor", layers.GCNOptions{InputLayer: true, LabelInputs: &layers.LabelInputs{Nodes: d.Split.Train}}, 2, 2)(t, d)
-	},
-	"jumping":         methodModel("labor", layers.GCNOptions{Jumping: layers.JumpingSum}, 2, 2),
-	"hidden residual": methodModel("neighbor", layers.GCNOptions{HiddenResidual: layers.ResidualLinear}, 2, 2),
+	"hidden residual":              methodModel("neighbor", layers.GCNOptions{HiddenResidual: layers.ResidualLinear}, 2, 2),
 	"attention": func(t testing.TB, d *datasets.Data) *layers.Model {
 		return gcnOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}, KeepSelf: true}, layers.GCNOptions{Hidden: 16, Seed: 3, Heads: 4, AttentionDropout: 0.1})
 	},

@@ -11,7 +11,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/internal/crash"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
-	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -99,9 +98,6 @@ func recovered(err *error, what string) {
 // flatten moves the parameters to one slice, and returns their nodes.
 func (p *Program) flatten() (G.Nodes, error) {
 	size := parameterCount(p.params)
-	if err := memory.Check("train: parameters, gradients, Adam's moments and the best parameters", 5*4*int64(size)); err != nil {
-		return nil, err
-	}
 	p.values, p.grads = make([]float32, size), make([]float32, size)
 	p.adam.M, p.adam.V = make([]float32, size), make([]float32, size)
 	nodes := make(G.Nodes, len(p.params))

@@ -79,11 +79,7 @@ func TestSameBitsOnAnyRanks(t *testing.T) {
 		"linear control": func() *layers.Model { return linearModel(t, d, 16).Parts() },
 		"batch norm, edge dropout": func() *layers.Model {
 			s := &samplers.Neighbor{Laplacian: d.Laplacian(), Sizes: []int{2, 2}}
-			return gcn(s, layers.GCNOptions{Norm: layers.NormBatch, InputLayer: true, Jumping: layers.JumpingSum})
-		},
-		"label inputs": func() *layers.Model {
-			s := &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}}
-			return gcn(s, layers.GCNOptions{InputLayer: true, LabelInputs: &layers.LabelInputs{Nodes: d.Split.Train}})
+			return gcn(s, layers.GCNOptions{Norm: layers.NormBatch, InputLayer: true})
 		},
 		"full dropout noise": func() *layers.Model {
 			return controlledOver(t, d, &samplers.LayerWise{Sizes: []int{24, 24}, Control: samplers.ControlRefresh, FullDropoutNoise: true}, 16).Parts()

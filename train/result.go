@@ -26,7 +26,7 @@ type Result struct {
 	StateBytes  int64        `json:"state_bytes,omitempty"` // memory of the other state that the model keeps between steps, such as histories
 	Stop        string       `json:"stop,omitempty"`        // the limit that ended the run: "patience", "max-batches", "epochs"; "" if none did
 	Resumed     int          `json:"-"`                     // batches done before this call
-	Falls       int          `json:"falls,omitempty"`       // falls of the step size: of DecayPlateau, or cosines that ended before this one
+	Falls       int          `json:"falls,omitempty"`       // cosines that ended before this one
 	Predicted   []int        `json:"-"`                     // test nodes predicted as each class; nil for binary tasks, and until the run is done
 
 	TrainMS    float64 `json:"train_ms_per_batch"`         // mean milliseconds per batch of the step and Adam, without waiting for the sampler

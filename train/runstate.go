@@ -22,7 +22,7 @@ type runState struct {
 	Valid     number `json:"valid"`                // last score
 	Best      number `json:"best"`                 // best score
 	BestBatch int    `json:"best_batch"`           // steps done at the best score
-	Falls     int    `json:"falls,omitempty"`      // of the step size: by DecayPlateau, or whole cosines
+	Falls     int    `json:"falls,omitempty"`      // whole cosines
 	FallBatch int    `json:"fall_batch,omitempty"` // steps done at the last one
 
 	Seconds         float64 `json:"seconds"` // wall clock, and parts of it

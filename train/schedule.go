@@ -1,66 +1,26 @@
 package train
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"strconv"
 )
 
-// Decay names how the step size falls during a run.
-type Decay uint8
-
-const (
-	DecayNone    Decay = iota
-	DecayCosine        // to 0 at the limit of batches, along half a cosine (Loshchilov & Hutter 2017)
-	DecayStep          // by Factor every Every batches
-	DecayPlateau       // by Factor after every Every batches without a better validation score
-)
-
-var decayNames = [...]string{"none", "cosine", "step", "plateau"}
-
-// String returns the name in --schedule and config.json.
-func (d Decay) String() string {
-	if int(d) < len(decayNames) {
-		return decayNames[d]
-	}
-	return fmt.Sprintf("Decay(%d)", uint8(d))
-}
-
-// DecayNames returns all names, in the order of the constants.
-func DecayNames() []string { return append([]string(nil), decayNames[:]...) }
-
 // Schedule changes Adam's step size during a run. The zero value changes nothing. The
-// step size depends on the number of batches done and, with DecayPlateau, on the
-// validation scores before, so a resumed run has the same.
+// step size depends on the number of batches done, so a resumed run has the same.
 //
 // A run that has ended can be resumed with a larger limit. The step size then falls along
 // another cosine, which begins at half of the step size of the one before, and patience
 // counts from there.
 type Schedule struct {
-	WarmUp int     // batches in which the step size grows linearly to Adam.LR; before a cosine, at most half of the limit
-	Decay  Decay   // after them
-	Every  int     // see Decay; 0 means 100
-	Factor float64 // see Decay; between 0 and 1, 0 means 0.5
-}
-
-// withDefaults returns s with defaults in the place of zeros.
-func (s Schedule) withDefaults() Schedule {
-	s.Every, s.Factor = cmp.Or(s.Every, 100), cmp.Or(s.Factor, 0.5)
-	return s
+	WarmUp int  // batches in which the step size grows linearly to Adam.LR; before a cosine, at most half of the limit
+	Cosine bool // after them the step size falls to 0 at the limit of batches, along half a cosine (Loshchilov & Hutter 2017)
 }
 
 // validate returns an error for a setting that no run could use; limit is the largest
 // number of batches.
 func (s Schedule) validate(limit int) error {
-	switch {
-	case s.Decay > DecayPlateau:
-		return fmt.Errorf("train: Schedule.Decay is %d, which names nothing", s.Decay)
-	case s.WarmUp < 0 || s.Every < 0:
-		return fmt.Errorf("train: Schedule.WarmUp and Schedule.Every are %d and %d, want no negative numbers", s.WarmUp, s.Every)
-	case !(s.Factor > 0 && s.Factor < 1):
-		return fmt.Errorf("train: Schedule.Factor is %v, want a number between 0 and 1", s.Factor)
-	case s.Decay == DecayCosine && limit == Unlimited:
+	if s.Cosine && limit == Unlimited {
 		return fmt.Errorf("train: a cosine schedule ends at the limit of batches: it needs MaxBatches or Epochs")
 	}
 	return nil
@@ -70,7 +30,7 @@ func (s Schedule) validate(limit int) error {
 // of batches.
 func (s Schedule) factor(state *runState, limit int) float64 {
 	batch, warmUp := state.Batch, s.WarmUp
-	if s.Decay == DecayCosine {
+	if s.Cosine {
 		if warmUp = min(warmUp, limit/2); state.Falls > 0 {
 			warmUp = 0 // before the first cosine only
 		}
@@ -78,33 +38,18 @@ func (s Schedule) factor(state *runState, limit int) float64 {
 	if batch < warmUp {
 		return float64(batch+1) / float64(warmUp)
 	}
-	switch s.Decay {
-	case DecayCosine:
-		from := max(warmUp, state.FallBatch)
-		return math.Pow(0.5, float64(state.Falls+1)) * (1 + math.Cos(math.Pi*float64(batch-from)/float64(limit-from)))
-	case DecayStep:
-		return math.Pow(s.Factor, float64((batch-warmUp)/s.Every))
-	case DecayPlateau:
-		return math.Pow(s.Factor, float64(state.Falls))
+	if !s.Cosine {
+		return 1
 	}
-	return 1
-}
-
-// fall counts a fall of DecayPlateau, if one is due after an evaluation.
-func (s Schedule) fall(state *runState) {
-	since := max(state.BestBatch, state.FallBatch, s.WarmUp)
-	if s.Decay == DecayPlateau && state.Batch-since >= s.Every {
-		state.Falls, state.FallBatch = state.Falls+1, state.Batch
-	}
+	from := max(warmUp, state.FallBatch)
+	return math.Pow(0.5, float64(state.Falls+1)) * (1 + math.Cos(math.Pi*float64(batch-from)/float64(limit-from)))
 }
 
 // scheduled returns Adam with the step size of the next update.
 func (r *run) scheduled() Adam {
-	a, s := r.options.Adam, r.options.Schedule
-	if s.WarmUp > 0 || s.Decay != DecayNone {
-		limit, _ := r.end()
-		a.LR *= s.factor(&r.state, limit)
-	}
+	a := r.options.Adam
+	limit, _ := r.end()
+	a.LR *= r.options.Schedule.factor(&r.state, limit)
 	return a
 }
 
@@ -126,7 +71,7 @@ func (r *run) resumeCosine(before map[string]any) error {
 		}
 		s.Falls, s.FallBatch = s.Falls+1, s.Batch
 	}
-	if r.options.Schedule.Decay == DecayCosine && s.Falls > 0 {
+	if s.Falls > 0 {
 		r.config["falls"] = s.Falls
 	}
 	return nil
@@ -134,18 +79,10 @@ func (r *run) resumeCosine(before map[string]any) error {
 
 // since returns the batch from which patience counts: the batch of the best score, or the
 // first one of a later cosine.
-func (r *run) since() int {
-	if r.options.Schedule.Decay == DecayCosine {
-		return max(r.state.BestBatch, r.state.FallBatch)
-	}
-	return r.state.BestBatch
-}
+func (r *run) since() int { return max(r.state.BestBatch, r.state.FallBatch) }
 
 // String returns the schedule as --schedule and config.json have it: cosine?warm-up=100.
 func (s Schedule) String() string {
-	text := fmt.Sprintf("%v?warm-up=%d", s.Decay, s.WarmUp)
-	if s.Decay == DecayStep || s.Decay == DecayPlateau {
-		text += fmt.Sprintf("&every=%d&factor=%v", s.Every, s.Factor)
-	}
-	return text
+	name := map[bool]string{false: "none", true: "cosine"}[s.Cosine]
+	return fmt.Sprintf("%s?warm-up=%d", name, s.WarmUp)
 }

@@ -16,43 +16,21 @@ func TestScheduleFactor(t *testing.T) {
 		{Schedule{WarmUp: 4}, 0, 100, 0, 0.25},
 		{Schedule{WarmUp: 4}, 3, 100, 0, 1},
 		{Schedule{WarmUp: 4}, 4, 100, 0, 1},
-		{Schedule{Decay: DecayCosine}, 0, 100, 0, 1},
-		{Schedule{Decay: DecayCosine}, 50, 100, 0, 0.5},
-		{Schedule{Decay: DecayCosine, WarmUp: 20}, 60, 100, 0, 0.5},
-		{Schedule{Decay: DecayCosine, WarmUp: 200}, 24, 100, 0, 0.5},
-		{Schedule{Decay: DecayCosine, WarmUp: 200}, 50, 100, 0, 1},
-		{Schedule{Decay: DecayCosine, WarmUp: 20}, 40, 80, 1, 0.5}, // the first ended at 40
-		{Schedule{Decay: DecayCosine}, 60, 80, 1, 0.25},
-		{Schedule{Decay: DecayCosine, WarmUp: 100}, 40, 400, 1, 0.5}, // the warm-up does not begin again
-		{Schedule{Decay: DecayStep, Every: 10, Factor: 0.1}, 9, 100, 0, 1},
-		{Schedule{Decay: DecayStep, Every: 10, Factor: 0.1}, 25, 100, 0, 0.01},
-		{Schedule{Decay: DecayPlateau, Every: 10, Factor: 0.5}, 25, 100, 2, 0.25},
+		{Schedule{Cosine: true}, 0, 100, 0, 1},
+		{Schedule{Cosine: true}, 50, 100, 0, 0.5},
+		{Schedule{Cosine: true, WarmUp: 20}, 60, 100, 0, 0.5},
+		{Schedule{Cosine: true, WarmUp: 200}, 24, 100, 0, 0.5},
+		{Schedule{Cosine: true, WarmUp: 200}, 50, 100, 0, 1},
+		{Schedule{Cosine: true, WarmUp: 20}, 40, 80, 1, 0.5}, // the first ended at 40
+		{Schedule{Cosine: true}, 60, 80, 1, 0.25},
+		{Schedule{Cosine: true, WarmUp: 100}, 40, 400, 1, 0.5}, // the warm-up does not begin again
 	} {
 		state := runState{Batch: c.batch, Falls: c.falls}
 		if c.falls > 0 {
 			state.FallBatch = 40
 		}
-		if got := c.s.withDefaults().factor(&state, c.limit); math.Abs(got-c.want) > 1e-12 {
+		if got := c.s.factor(&state, c.limit); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%+v after %d batches: %v, want %v", c.s, c.batch, got, c.want)
 		}
-	}
-}
-
-// TestPlateauFalls counts falls after scores without a better one, and none while warming up.
-func TestPlateauFalls(t *testing.T) {
-	s := Schedule{Decay: DecayPlateau, Every: 20, WarmUp: 30}.withDefaults()
-	state := runState{BestBatch: 10}
-	var falls []int
-	for batch := 10; batch <= 100; batch += 10 {
-		if state.Batch = batch; batch == 80 {
-			state.BestBatch = 80
-		}
-		before := state.Falls
-		if s.fall(&state); state.Falls > before {
-			falls = append(falls, batch)
-		}
-	}
-	if len(falls) != 3 || falls[0] != 50 || falls[1] != 70 || falls[2] != 100 {
-		t.Errorf("falls after %v, want 50, 70 and 100", falls)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -30,10 +29,6 @@ func newSeedSchedule(by ops.Score, train []int32, targets *ops.Targets, every in
 		if targets.Labels().Known(int(node)) {
 			s.nodes = append(s.nodes, node)
 		}
-	}
-	const bytes = 3*4 + 3*24 // three scores, and the weights and laws of three periods
-	if err := memory.Check("train: scores of the training nodes", bytes*int64(len(s.nodes))); err != nil {
-		return nil, err
 	}
 	none := slices.Repeat([]float32{float32(math.NaN())}, len(s.nodes))
 	if err := s.begin(every, none, func(scores []float32) (*samplers.SeedLaw, error) { return samplers.NewSeedLaw(seedWeights(scores)) }); err != nil {

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 	"time"
 
 	"gorgonia.org/vecf32"
 
 	"github.com/gcn-layerwise/gcn/internal/kernel"
-	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/ranks"
 )
 
@@ -52,9 +50,6 @@ func (r *run) prepareSum() error {
 		return fmt.Errorf("train: an update of %d mini-batches cannot be combined with a sampler that keeps the histories of each batch (vrgcn, control=rolling): the next batch needs them, and another rank may have it; take control=refresh (--method ladies-cv), whose histories follow from the parameters, or one mini-batch an update", micro)
 	}
 	size := len(r.program.Parameters()) + 1
-	if err := memory.Check(fmt.Sprintf("train: gradients of an update of %d mini-batches", micro), 4*int64(size)*int64(2+bits.Len(uint(micro)))); err != nil {
-		return err
-	}
 	r.sum, r.values = &ranks.Sum{Leaves: micro, Length: size}, make([]float32, size)
 	return nil
 }

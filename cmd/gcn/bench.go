@@ -126,4 +126,4 @@ func newBenchInferCommand() *cobra.Command {
 }
 
 // modelOptions are the options of training that a benchmark of a model has.
-var modelOptions = []string{"Model", "data", "seed", "device", "label-inputs", "label-smoothing", "class-weights"}
+var modelOptions = []string{"Model", "data", "seed", "device", "label-smoothing", "class-weights"}

@@ -37,7 +37,6 @@ func TestFallback(t *testing.T) {
 		"--pre-norm --layer-norm":           "--pre-norm",
 		"--input-dropout 0.1":               "--input-dropout 0.1",
 		"--edge-dropout 0.1":                "--edge-dropout 0.1",
-		"--label-inputs 0.5 --input-layer":  "--label-inputs 0.5",
 		"--layers 1 --method ladies":        "",
 		"--layers 1 --method ladies?flat=1": "",
 	} {
@@ -292,7 +291,7 @@ func TestConfigOfAnotherMethod(t *testing.T) {
 	succeed(t, append(small, "--out", "first")...)
 	for option, method := range map[string]string{
 		"--method ladies-flat-debiased": "ladies-flat-debiased", "--method full": "full", "--method neighbor": "neighbor",
-		"--method ladies?draw=poisson": "ladies?draw=poisson", "--layers 3": "ladies-cv", "--layer-norm": "ladies-cv", "--jumping sum": "ladies-cv", "": "ladies-cv",
+		"--method ladies?draw=poisson": "ladies?draw=poisson", "--layers 3": "ladies-cv", "--layer-norm": "ladies-cv", "": "ladies-cv",
 	} {
 		out := succeed(t, append([]string{"train", "-q", "--config", "first/config.json", "--out", "next", "--overwrite", "--json"}, strings.Fields(option)...)...)
 		if got := object(t, out)["method"]; got != method {

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
-	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/score"
 )
 
@@ -63,9 +62,6 @@ func newEvalCommand() *cobra.Command {
 			return nil, fmt.Errorf("the evaluation cannot be saved: %w", err)
 		}
 		defer limit(o.Memory)()
-		if o.Split == "train" && slices.ContainsFunc(runs, func(r *run.Opened) bool { return r.Plan.LabelInputs > 0 }) {
-			say(cmd.ErrOrStderr(), "note: with --label-inputs the scores of training nodes have read their own labels: use --split valid or test")
-		}
 		r, err := o.evaluate(cmd.Context(), runs)
 		if err == nil && o.Out != "" {
 			err = atomicfile.Write(filepath.Join(o.Out, "eval.json"), func(w io.Writer) error { return printJSON(w, r) })

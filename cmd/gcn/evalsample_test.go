@@ -127,14 +127,3 @@ func TestEvalOutFirst(t *testing.T) {
 	// Inference within one byte fails too.
 	fail(t, exitFailed, []string{"the evaluation cannot be saved"}, "eval", "--run", "run", "--split", "train", "--out", "file", "--memory", "1")
 }
-
-// The scores of training nodes have read these nodes' labels if labels are inputs.
-func TestEvalLabelInputsNote(t *testing.T) {
-	t.Chdir(t.TempDir())
-	succeed(t, "train", "--data", smallData, "--hidden", "8", "--batch", "32", "--max-batches", "2", "-q", "--input-layer", "--label-inputs", "0.5", "--out", "run")
-	for split, noted := range map[string]bool{"train": true, "test": false} {
-		if out := succeed(t, "eval", "--run", "run", "--split", split); strings.Contains(out.stderr, "read their own labels") != noted {
-			t.Errorf("%s: %q", split, out.stderr)
-		}
-	}
-}

@@ -183,7 +183,6 @@ func TestControls(t *testing.T) {
 		"--method ladies-cv?linear=1 --batch-norm":                        "--batch-norm: it excludes the linear control",
 		"--method ladies-cv?linear=1 --residual":                          "--residual: it excludes the linear control",
 		"--method ladies-cv?linear=1 --hidden-residual linear":            "--hidden-residual: it excludes the linear control",
-		"--method ladies-cv?linear=1 --jumping sum":                       "--jumping: it excludes the linear control",
 		"--method ladies-cv?linear=1 --activation gelu":                   "--activation: GELU excludes the linear control",
 		"--method ladies?linear=1":                                        "control=refresh",
 		"--method vrgcn?linear=1":                                         "takes no keys",

@@ -202,7 +202,7 @@ func TestUsageErrors(t *testing.T) {
 		{"train --method ladies?draw=replacement&weight=debiased --data " + smallData, "debiased"},
 		{"train --method ladies?population=nodes --data " + smallData, "population=nodes"},
 		{"train --schedule cosine?every=3", "--schedule,every"},
-		{"train --schedule step?factor=1", "--schedule,factor=1"},
+		{"train --schedule cosine?warm-up=-1", "--schedule,warm-up=-1"},
 		{"train --data nonsense", "nonsense,synth:"},
 		{"train --data nowhere:x", "nowhere,synth:,npy:"},
 		{"train --data synth:", "synth:"},

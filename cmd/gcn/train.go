@@ -132,7 +132,7 @@ func optionsText(values []run.Value) string {
 // tellCosine says that a run with a larger limit than the saved one has another cosine.
 func (j *trainJob) tellCosine(saved *run.File) error {
 	before, err := run.Load(nil, nil, saved, nil)
-	if from, to := before.Limit(), j.Limit(); j.Schedule.Decay == train.DecayCosine && from < to && to < math.MaxInt {
+	if from, to := before.Limit(), j.Limit(); j.Schedule.Cosine && from < to && to < math.MaxInt {
 		j.Say("the run had the limit of %d mini-batches: the step size falls once more, from half of the rate before to 0 at batch %d", from, to)
 	}
 	return err

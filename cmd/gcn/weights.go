@@ -30,7 +30,7 @@ func newExportCommand() *cobra.Command {
 }
 
 // importOptions are the options of training that describe a model.
-var importOptions = []string{"data", "model", "conv", "heads", "output-heads", "layers", "hidden", "activation", "bias-after", "layer-norm", "batch-norm", "residual", "hidden-residual", "input-layer", "label-inputs", "pre-norm", "feed-forward", "jumping"}
+var importOptions = []string{"data", "model", "conv", "heads", "output-heads", "layers", "hidden", "activation", "bias-after", "layer-norm", "batch-norm", "residual", "hidden-residual", "input-layer", "pre-norm", "feed-forward"}
 
 func newImportCommand() *cobra.Command {
 	var o struct {

@@ -16,8 +16,8 @@ import (
 func TestExportAndImport(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, more := range map[string][]string{
-		"program": nil, "equation": {"--model", "equation", "--bias-after", "--activation", "relu"}, "jumping": {"--batch-norm", "--jumping", "concat"},
-		"blocks": {"--input-layer", "--label-inputs", "0.5", "--pre-norm", "--batch-norm", "--feed-forward", "--activation", "gelu"},
+		"program": nil, "equation": {"--model", "equation", "--bias-after", "--activation", "relu"}, "norm": {"--batch-norm"},
+		"blocks": {"--input-layer", "--pre-norm", "--batch-norm", "--feed-forward", "--activation", "gelu"},
 	} {
 		succeed(t, trainArgs(append([]string{"--out", name, "-q", "--method", "ladies-flat-debiased"}, more...)...)...)
 		succeed(t, "predict", "--run", name, "--out", "want.npy", "--logits")

@@ -37,9 +37,9 @@ func (f *floor) time(products []plan.Product) (d time.Duration, err error) {
 	start := time.Now()
 	for _, p := range products {
 		if f.device == nil {
-			f.blas.Sgemm(p.TransA, p.TransB, p.M, p.N, p.K, 1, f.host[0], p.Lda(), f.host[1], p.Ldb(), 0, f.host[2], p.N)
+			f.blas.Sgemm(p.TransA, p.TransB, p.M, p.N, p.K, 1, f.host[0], p.Lda, f.host[1], p.Ldb, 0, f.host[2], p.N)
 		} else if err == nil {
-			err = f.device.Sgemm(p.TransA, p.TransB, p.M, p.N, p.K, at[0], p.Lda(), at[1], p.Ldb(), 0, at[2])
+			err = f.device.Sgemm(p.TransA, p.TransB, p.M, p.N, p.K, at[0], p.Lda, at[1], p.Ldb, 0, at[2])
 		}
 	}
 	if f.device != nil && err == nil {

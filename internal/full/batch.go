@@ -3,6 +3,7 @@ package full
 import (
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 )
@@ -17,105 +18,94 @@ func upload(d *device.Device, what string, numbers []int32) (device.Pointer, err
 }
 
 // rowsOf returns the rows of P of s. On a device P is there whole.
-func (p *pass) rowsOf(s *stage) (rows ops.RowsOf, err error) {
+func (p *pass) rowsOf(s *stage) (on ops.RowsOf, err error) {
+	if on.P = p.P; s.Reads {
+		on.Place = s.below.place
+	}
 	d := p.Device
-	if rows.P = p.P; d == nil {
-		return rows, nil
+	if d == nil {
+		return on, nil
 	}
-	if rows.Laplacian, err = d.Laplacian(p.P); err != nil {
-		return rows, err
+	if on.Laplacian, err = d.Laplacian(p.P); err != nil {
+		return on, err
 	}
-	if rows.Nodes, err = upload(d, "nodes", s.nodes); err == nil && s.Reads && s.below.place != nil {
-		rows.Local, err = upload(d, "place", s.below.place[:p.P.Nodes()])
+	if on.Nodes, err = upload(d, "nodes", s.nodes); err == nil && on.Place != nil {
+		on.Local, err = upload(d, "place", on.Place[:p.P.Nodes()])
 	}
-	return rows, err
+	return on, err
 }
 
-// setRows sets the slots, the labels and the data of the rows lo to hi−1 of s.
-func (p *pass) setRows(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error {
+// setRows sets the slots and the data of the rows lo to hi−1 of s.
+func (p *pass) setRows(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) (err error) {
 	nodes := s.nodes[lo:hi]
 	if on.Nodes != 0 {
 		on.Nodes = device.Floats(on.Nodes, lo)
 	}
 	if r.above != nil { // they are its input nodes
-		r.rows.Src = nodes
-		r.above.SetFull(&r.rows, nil, ops.RowsOf{P: p.P})
+		r.above.SetFull(&graph.Block{Src: nodes}, nil, ops.RowsOf{P: p.P})
 	}
-	if r.targets != nil {
-		if err := p.setLabels(r, nodes); err != nil {
-			return err
-		}
+	if r.below != nil {
+		err = p.setBelow(r, s, lo, hi, on)
 	}
-	if s.below != nil {
-		if err := p.setBelow(r, s, lo, hi, on); err != nil {
-			return err
-		}
-	}
-	for k, d := range s.Data {
+	for k := 0; k < len(s.Data) && err == nil; k++ {
 		x := &s.data[k]
 		m := plan.Matrix{Rows: hi - lo, Cols: x.X.Cols}
-		var err error
 		if p.Device == nil {
-			m.Data, err = x.rows(p.P, &r.data[k], nodes, lo)
+			m.Data, err = x.rows(p.P, &r.data[k], nodes, lo, s.whole)
 		} else {
-			m.At, err = x.onDevice(p.Device, k, nodes, on)
+			m.At, err = x.onDevice(p.Device, k, m, on)
 		}
-		if err != nil {
-			return err
-		}
-		r.Give(d.Node, m)
+		r.Give(s.Data[k].Node, m)
 	}
-	return nil
+	return err
 }
 
 // setBelow makes the rows lo to hi−1 of s the output rows of the slot below: with a block's
 // entries, or, in their place, rows of P.
-func (p *pass) setBelow(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error {
-	b, below := &r.block, &s.below.rows
-	if s.Reads && (s.Lists || p.Device == nil && s.Sparse) {
-		r.fill(p.P, s.nodes[lo:hi], below)
-		b.RowSums = p.rowSums(s, lo, hi)
-		r.below.SetFull(b, r.own, ops.RowsOf{P: p.P})
-		return nil
-	}
-	r.own = r.own[:0]
-	*b = graph.Block{Dst: s.nodes[lo:hi]}
-	if d := p.Device; d == nil {
-		b.RowSums = p.rowSums(s, lo, hi)
-	} else {
-		var err error
-		if on.Sums, err = d.Scratch([2]any{"sums", 0}).Floats(hi - lo); err == nil {
-			err = d.RowSums(on.Sums, on.Laplacian, on.Nodes, 0, hi-lo)
-		}
-		if err != nil {
-			return err
-		}
-	}
+func (p *pass) setBelow(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) (err error) {
+	b := &r.block
+	b.Dst, r.own = s.nodes[lo:hi], r.own[:0]
 	if s.Reads {
-		b.Src, on.Place = below.nodes, below.place
 		for _, v := range b.Dst {
-			if below.place != nil {
-				v = below.place[v]
+			if on.Place != nil {
+				v = on.Place[v]
 			}
 			r.own = append(r.own, v)
 		}
+		if prefetch := p.P.Adjacency.Prefetch; prefetch != nil {
+			prefetch(b.Dst)
+		}
+	}
+	d := p.Device
+	switch {
+	case s.Reads && (s.Lists || d == nil && s.Sparse):
+		kernel.Rows(&b.Matrix, p.P, b.Dst, on.Place)
+		b.Matrix.Cols = len(b.Src)
+		b.RowSums, on = p.rowSums(s, lo, hi), ops.RowsOf{P: p.P}
+	case d == nil:
+		b.RowSums = p.rowSums(s, lo, hi)
+	default:
+		if on.Sums, err = d.Scratch([2]any{"sums", 0}).Floats(hi - lo); err == nil {
+			err = d.RowSums(on.Sums, on.Laplacian, on.Nodes, 0, hi-lo)
+		}
 	}
 	r.below.SetFull(b, r.own, on)
-	return nil
+	return err
 }
 
-// onDevice returns the rows of nodes, as rows does, on the device. They are data k of a level.
-func (s *supply) onDevice(d *device.Device, k int, nodes []int32, on ops.RowsOf) (device.Pointer, error) {
+// onDevice returns the rows of on, as rows does, on the device, for a matrix of m's size. They are
+// data k of a level.
+func (s *supply) onDevice(d *device.Device, k int, m plan.Matrix, on ops.RowsOf) (device.Pointer, error) {
 	x, err := d.Features(s.X)
-	if err != nil || !s.Propagated && consecutive(nodes) {
-		return device.Floats(x, int(nodes[0])*s.X.Cols), err
+	if err != nil {
+		return 0, err
 	}
-	at, err := d.Scratch([2]any{"data", k}).Floats(len(nodes) * s.X.Cols)
+	at, err := d.Scratch([2]any{"data", k}).Floats(m.Rows * m.Cols)
 	switch {
 	case err != nil:
 		return 0, err
 	case s.Propagated:
-		return at, d.Propagate(at, on.Laplacian, on.Nodes, 0, len(nodes), x, 0, s.X.Cols)
+		return at, d.Propagate(at, on.Laplacian, on.Nodes, 0, m.Rows, x, 0, m.Cols)
 	}
-	return at, d.Gather(at, x, on.Nodes, len(nodes), s.X.Cols)
+	return at, d.Gather(at, x, on.Nodes, m.Rows, m.Cols)
 }

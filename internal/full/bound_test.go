@@ -85,12 +85,9 @@ func TestBound(t *testing.T) {
 	}
 	for _, o := range []layers.GCNOptions{
 		{Hidden: 64}, {Hidden: 64, Residual: true}, {Hidden: 48, PreNorm: true, Norm: layers.NormLayer, HiddenResidual: layers.ResidualLinear},
-		{Hidden: 16}, {Hidden: 64, Heads: 4}, {Hidden: 64, Jumping: layers.JumpingConcat}, {Hidden: 40, InputLayer: true},
+		{Hidden: 16}, {Hidden: 64, Heads: 4}, {Hidden: 40, InputLayer: true},
 	} {
 		for depth := 1; depth <= 3; depth++ {
-			if o.Jumping != layers.JumpingNone && depth == 1 {
-				continue
-			}
 			o.Order = layers.PropagateFirst
 			m := gcn(t, p, x, depth, o)
 			for _, f := range []*graph.Features{x, h} {

@@ -3,6 +3,7 @@ package full
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -21,8 +22,8 @@ type Model struct {
 	levels []*plan.Level
 	slots  []*ops.Slot
 	mode   *ops.Mode
-	labels *Labels // nil: the model reads none
 
+	idle  []chan *levelRun     // of each level: runs that no call uses
 	small sync.Pool            // *pass, of calls for few nodes
 	large atomic.Pointer[pass] // of one other call: it may have much memory
 	Spare *Spare
@@ -34,30 +35,24 @@ type Model struct {
 // use it.
 type Spare = atomic.Pointer[[2][]float32]
 
-// Labels are labels that a model reads at its input nodes.
-type Labels struct {
-	Targets *ops.Targets
-	Weights []float32 // of each node of the graph, for Targets.Set
-}
-
 // New compiles logits, of shape (output nodes, outputs). slots are all slots of the model, from
-// the input up, mode the mode of its dropouts, which have no noise here; labels may be nil.
+// the input up, mode the mode of its dropouts, which have no noise here.
 // wanted are values that a call gives too, which logits depend on. An error names an op that
 // has no meaning over full neighbourhoods, such as Gorgonia's own Dropout.
-func New(logits *G.Node, slots []*ops.Slot, mode *ops.Mode, labels *Labels, wanted ...*G.Node) (*Model, error) {
+func New(logits *G.Node, slots []*ops.Slot, mode *ops.Mode, wanted ...*G.Node) (*Model, error) {
 	var between []any
 	for _, s := range slots {
 		between = append(between, s)
 	}
-	var targets any
-	if labels != nil {
-		targets = labels.Targets
-	}
-	levels, err := plan.Cut(logits, between, targets, wanted...)
+	levels, err := plan.Cut(logits, between, wanted...)
 	if err != nil {
 		return nil, err
 	}
-	return &Model{levels: levels, slots: slots, mode: mode, labels: labels, Spare: new(Spare)}, nil
+	m := &Model{levels: levels, slots: slots, mode: mode, Spare: new(Spare)}
+	for range levels {
+		m.idle = append(m.idle, make(chan *levelRun, runtime.GOMAXPROCS(0)))
+	}
+	return m, nil
 }
 
 // Call says what Infer computes, and how.
@@ -69,13 +64,9 @@ type Call struct {
 	// the key are the model's. The others are read as they are. They may belong to another graph.
 	Sources map[plan.Source]plan.Source
 
-	// LabelOf gives the node of the model's labels that each node of P is; one that they do not
-	// have: none. nil: the node of the same number.
-	LabelOf []int32
-
 	// Wanted is called for parts of each of the values wanted of New, with the nodes and their
 	// rows, which are valid until the call returns. Calls may be concurrent. An output that is
-	// wanted is not returned.
+	// wanted is not returned. nil: the model has no wanted values.
 	Wanted func(n *G.Node, nodes []int32, rows []float32)
 
 	// Sums are the row sums of P; nil: they are computed. With them, and with P·X in Sources, a model
@@ -94,27 +85,24 @@ const Few = 256
 
 // CheckBound returns an error if the bound of c is too small for it.
 func (c *Call) CheckBound() error {
-	switch {
+	switch most := c.Bound.bytes(); {
 	case c.few() || c.Bound == (Bound{}):
 		return nil
 	case c.Device != nil:
 		return fmt.Errorf("inference: a bound of memory is for the CPU")
-	case c.room() <= 0:
+	case most <= c.fixed():
 		return fmt.Errorf("inference takes more than %s of memory for %d nodes, and may take %s: %w",
-			memory.Text(uint64(c.fixed())), c.P.Nodes(), memory.Text(uint64(max(c.Bound.bytes(), 0))), memory.ErrTooLarge)
+			memory.Text(c.fixed()), c.P.Nodes(), memory.Text(max(most, 0)), memory.ErrTooLarge)
 	}
 	return nil
 }
-
-// room returns the bytes that values of levels and P·X may take with the bound of c.
-func (c *Call) room() int64 { return c.Bound.bytes() - c.fixed() }
 
 // fixed returns the bytes of the scales of P, and of a level's nodes and their rows.
 func (c *Call) fixed() int64 { return 12 * int64(c.P.Nodes()) }
 
 // few reports whether c is for a few nodes.
 func (c *Call) few() bool {
-	return c.Nodes != nil && len(c.Nodes) <= Few && c.P.Share == nil && c.Ranks == nil
+	return c.Nodes != nil && len(c.Nodes) <= Few && c.P.Share == nil && c.Ranks == nil && c.Device == nil
 }
 
 // Infer returns the logits of nodes over all their neighbours, row-major: row i belongs to
@@ -131,19 +119,21 @@ func (m *Model) Infer(ctx context.Context, c Call) (logits []float32, err error)
 	if err := m.check(&c); err != nil {
 		return nil, err
 	}
-	p := m.take(&c)
-	err = p.begin(ctx, c)
-	for l := 0; l < len(m.levels) && err == nil; l++ {
+	p, err := m.take(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	p.advance(0)
+	err = p.agree(ctx)
+	for l := 0; l < len(p.stages) && err == nil; l++ {
 		if err = p.level(ctx, &p.stages[l]); err != nil {
 			err = fmt.Errorf("layer %d: %w", l, err)
 		}
 	}
-	if err == nil {
-		top := &p.stages[len(m.levels)-1]
-		if output := top.Out[0]; p.wants(top, output) == nil {
-			if logits = p.given[output].Data; p.nodes != nil && p.owners() != nil {
-				logits = rowsAt(p.nodes, top.nodes, logits)
-			}
+	top := &p.stages[len(p.stages)-1]
+	if output := top.Out[0]; err == nil && top.Wanted[output] == nil {
+		if logits = p.given[output].Data; p.Nodes != nil && p.owners() != nil {
+			logits = rowsAt(p.Nodes, top.nodes, logits)
 		}
 	}
 	if err = m.give(p, err); err != nil {
@@ -171,11 +161,8 @@ func (m *Model) check(c *Call) error {
 	for _, level := range m.levels {
 		for _, d := range level.Data {
 			x := c.source(d.Source).X
-			if x.Rows != n || !x.Sized() {
-				return fmt.Errorf("%d×%d features hold %d values, for %d nodes: %w", x.Rows, x.Cols, x.Len(), n, ops.ErrShape)
-			}
-			if x.Cols != d.X.Cols {
-				return fmt.Errorf("the model reads %d features of a node, the data have %d: %w", d.X.Cols, x.Cols, ops.ErrShape)
+			if x.Rows != n || x.Cols != d.X.Cols || !x.Sized() {
+				return fmt.Errorf("%d×%d features hold %d values, for %d nodes and a model that reads %d features: %w", x.Rows, x.Cols, x.Len(), n, d.X.Cols, ops.ErrShape)
 			}
 		}
 	}

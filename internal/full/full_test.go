@@ -607,7 +607,7 @@ func TestWanted(t *testing.T) {
 	b := &network{TB: t, Batch: layers.NewBatch(G.NewGraph(), &samplers.Full{Laplacian: p, Depth: 2}), x: testFeatures("dense")}
 	h := b.must(ops.Dropout(b.conv(0, b.input(), hidden), 0.5, b.Mode()))
 	logits := b.conv(1, h, classes)
-	m, err := full.New(logits, []*ops.Slot{b.Slot(0), b.Slot(1)}, b.Mode(), nil, h, logits)
+	m, err := full.New(logits, []*ops.Slot{b.Slot(0), b.Slot(1)}, b.Mode(), h, logits)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,8 +37,8 @@ func (m *Model) Operations(ctx context.Context, p *graph.Laplacian, nodes []int3
 	if p.Share != nil {
 		return 0, fmt.Errorf("several ranks hold the graph together: one alone cannot count the operations of an inference")
 	}
-	pass := &pass{Model: m, Call: Call{P: p}, nodes: nodes}
-	if err := pass.needed(ctx); err != nil {
+	pass := &pass{Model: m, Call: Call{P: p, Nodes: nodes}}
+	if err := pass.lists(ctx); err != nil {
 		return 0, err
 	}
 	for _, s := range pass.stages {

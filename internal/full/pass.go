@@ -2,30 +2,34 @@ package full
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
 )
 
-// pass is one call of Infer, with the memory that it leaves for the next one.
+// pass is one call of Infer, with what it leaves for the next one.
 type pass struct {
 	*Model
 	Call
-	store
-
-	nodes  []int32 // of the stages; nil: all
-	stages []stage // of each level
+	isFew  bool
+	again  bool // the lists and P·X are of an earlier call
 	rank   int
 	ranks  int                     // their number
+	stages []stage                 // of each level
 	given  map[*G.Node]plan.Matrix // values of all rows of a level; others are only there for a chunk
+
+	most    int64           // bytes of values and of P·X; 0: no bound
+	memory  [2][]float32    // of the levels of even and of odd numbers
+	files   [2]func() error // frees what lies in a file in place of memory; nil: nothing
+	spilled int             // files so far
+	passes  int             // over features in the order of their file, so far
+	product kernel.InOrder
 
 	progress sync.Mutex
 	done     int // rows computed
@@ -35,65 +39,28 @@ type pass struct {
 // stage is a level in a pass.
 type stage struct {
 	*plan.Level
-	rows
 	number int
-	below  *stage // nil: this is the lowest
+	below  *stage    // nil: this is the lowest
+	nodes  []int32   // row k belongs to nodes[k]; ascending below the last level
+	place  []int32   // the row of each node in nodes, the others have no meaning; nil: row v is node v
+	whole  bool      // the rows are all nodes in their order
+	sums   []float32 // row sums of P; 0: not known
 	data   []supply
-	runs   []*levelRun // one of each worker
 }
 
-// levelRun is a run of a level's plan, with the block, labels and data of its chunk.
+// levelRun is a run of a level's plan, with the block and data of its chunk.
 type levelRun struct {
 	*plan.Executor
-	below   *ops.Slot // between this level and the one below
-	above   *ops.Slot
-	block   graph.Block  // rows of P over the rows of the level below
-	own     []int32      // the row below of each row's own node
-	targets *ops.Targets // of the model's labels; nil: this level reads none
-	labels  []int32
-	weights []float32
-	rows    graph.Block // the level's rows as input nodes of above
-	data    [][]float32 // memory for rows of each of the level's data
-}
-
-// begin makes p the pass of c.
-func (p *pass) begin(ctx context.Context, c Call) error {
-	if err := p.set(&c); err != nil {
-		return err
-	}
-	again := p.stages != nil && p.P == c.P && (p.nodes == nil) == (c.Nodes == nil) && slices.Equal(p.nodes, c.Nodes)
-	p.Call = c
-	p.given = make(map[*G.Node]plan.Matrix)
-	p.rank = 0
-	p.ranks = 1
-	if c.Ranks != nil {
-		p.rank, p.ranks = c.Ranks.Rank(), c.Ranks.Size()
-	}
-	if !again {
-		p.nodes = slices.Clone(c.Nodes)
-		if err := p.needed(ctx); err != nil {
-			return err
-		}
-	}
-	p.done, p.total = 0, 0
-	for l := range p.stages {
-		s := &p.stages[l]
-		if s.Plan != nil {
-			p.total += len(s.nodes)
-		}
-		for k, d := range s.Data {
-			if from := p.source(d.Source); s.data[k].Source != from {
-				s.data[k] = supply{Source: from, px: s.data[k].px}
-			}
-		}
-	}
-	p.advance(0)
-	return p.agree(ctx)
+	below *ops.Slot // between this level and the one below
+	above *ops.Slot
+	block graph.Block // rows of P over the rows of the level below
+	own   []int32     // the row below of each row's own node
+	data  [][]float32 // memory for rows of each of the level's data
 }
 
 // advance reports n more rows. Calls may be concurrent.
 func (p *pass) advance(n int) {
-	if p.Progress == nil || p.few() {
+	if p.Progress == nil {
 		return
 	}
 	p.progress.Lock()
@@ -107,7 +74,7 @@ func (p *pass) level(ctx context.Context, s *stage) error {
 	last, size := s.number == len(p.stages)-1, 0
 	var kept G.Nodes
 	for k, n := range s.Out {
-		wanted := p.wants(s, n) != nil
+		wanted := s.Wanted[n] != nil
 		if k < s.Held && !(last && wanted) || wanted && p.ranks > 1 {
 			kept = append(kept, n)
 			size += len(s.nodes) * n.Shape()[1]
@@ -115,11 +82,9 @@ func (p *pass) level(ctx context.Context, s *stage) error {
 	}
 	var at plan.Floats
 	var err error
-	if last && p.wants(s, s.Out[0]) == nil { // the caller's
-		what := fmt.Sprintf("the output of %d nodes × %d", len(s.nodes), s.Out[0].Shape()[1])
-		if err = memory.Check(what, memory.Product(int64(size), 4)); err == nil {
-			at.Data = make([]float32, size)
-		}
+	if last && s.Wanted[s.Out[0]] == nil { // the caller's
+		var own []float32
+		at.Data, err = reserve(&own, size, fmt.Sprintf("the output of %d nodes × %d", len(s.nodes), s.Out[0].Shape()[1]))
 	} else {
 		at, err = p.values(s.number, size)
 	}
@@ -141,27 +106,33 @@ func (p *pass) level(ctx context.Context, s *stage) error {
 
 // run computes the rows of s, in chunks.
 func (p *pass) run(ctx context.Context, s *stage) error {
-	if s.sums == nil && s.below != nil {
-		s.sums = make([]float32, len(s.nodes))
-	}
-	shares := p.shares(s)
+	shares, size := p.shares(s), p.chunkOf(s)
 	first, last := shares[p.rank], shares[p.rank+1]
-	size := p.chunkOf(s)
 	workers := max(min((last-first+size-1)/size, parallel.Free()), 1)
-	if p.few() || s.Mixed || p.Device != nil {
+	if p.isFew || s.Mixed || p.Device != nil {
 		workers = 1
 	}
 	on, err := p.rowsOf(s)
 	if err != nil {
 		return err
 	}
-	free := make(chan *levelRun, workers)
-	for w := range workers {
-		r, err := p.worker(w, s)
+	runs := make(chan *levelRun, workers)
+	defer func() {
+		for len(runs) > 0 {
+			r := <-runs
+			r.Forget() // the caller's memory among it
+			select {
+			case p.idle[s.number] <- r:
+			default:
+			}
+		}
+	}()
+	for range workers {
+		r, err := p.worker(s)
 		if err != nil {
 			return err
 		}
-		free <- r
+		runs <- r
 	}
 	for lo, more := first, true; more; more = lo < last {
 		hi, err := p.supply(ctx, s, lo, last, size)
@@ -172,8 +143,8 @@ func (p *pass) run(ctx context.Context, s *stage) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			r := <-free
-			defer func() { free <- r }()
+			r := <-runs
+			defer func() { runs <- r }()
 			at := lo + c*size
 			to := min(at+size, hi)
 			defer p.advance(to - at)
@@ -184,43 +155,24 @@ func (p *pass) run(ctx context.Context, s *stage) error {
 		}
 		lo = hi
 	}
-	for range workers {
-		r := <-free
-		r.Forget() // the caller's memory among it
-	}
 	for _, d := range s.data {
 		if d.Propagated && d.X.Release != nil {
 			d.X.Release() // few levels read the features again
 		}
 	}
-	if p.ranks == 1 {
-		return nil
-	}
 	for _, n := range s.Out {
 		values, held := p.given[n]
-		if !held {
+		if !held || p.ranks == 1 {
 			continue
 		}
-		parts := make([][]float32, p.ranks)
-		for rank := range parts {
-			parts[rank] = values.Data[shares[rank]*values.Cols : shares[rank+1]*values.Cols]
-		}
-		if err := p.Ranks.Gather(ctx, parts); err != nil {
+		if err := p.Ranks.Gather(ctx, partsOf(values.Data, shares, values.Cols)); err != nil {
 			return err
 		}
-		if wanted := p.wants(s, n); wanted != nil {
+		if wanted := s.Wanted[n]; wanted != nil {
 			p.Wanted(wanted, s.nodes, values.Data)
 		}
 	}
 	return nil
-}
-
-// wants returns the node wanted of New whose value n has in s, if the call wants it, or nil.
-func (p *pass) wants(s *stage, n *G.Node) *G.Node {
-	if p.Wanted == nil {
-		return nil
-	}
-	return s.Wanted[n]
 }
 
 // chunks calls f for 0 … n−1, on as many goroutines as there are workers.
@@ -264,19 +216,29 @@ func (p *pass) chunkOf(s *stage) int {
 	return min(size, max((len(s.nodes)+parts-1)/parts, fewest))
 }
 
-// worker returns the run of s of worker w, for this call.
-func (p *pass) worker(w int, s *stage) (*levelRun, error) {
-	if w == len(s.runs) {
-		r, err := p.newRun(s)
+// worker returns a run of s for this call.
+func (p *pass) worker(s *stage) (r *levelRun, err error) {
+	for r == nil {
+		select {
+		case r = <-p.idle[s.number]:
+			if r.Device != p.Device {
+				err, r = r.Close(), nil
+			}
+		default:
+			r, err = p.newRun(s)
+		}
 		if err != nil {
 			return nil, err
 		}
-		s.runs = append(s.runs, r)
 	}
-	r := s.runs[w]
 	for model, call := range p.Sources { // ops that read features themselves read those of the call
 		if !model.Propagated {
 			plan.Use(r.Run, model.X, call.X)
+		}
+	}
+	if s.Reads {
+		if r.block.Src = s.below.nodes; s.Lists {
+			r.block.SetColScale(p.P)
 		}
 	}
 	r.Begin()
@@ -286,7 +248,7 @@ func (p *pass) worker(w int, s *stage) (*levelRun, error) {
 	return r, nil
 }
 
-// newRun returns a run of s for a worker, with slots, targets and a mode of its own.
+// newRun returns a run of s for a worker, with slots and a mode of its own.
 func (p *pass) newRun(s *stage) (*levelRun, error) {
 	run, err := plan.NewExecutor(s.Plan, plan.ExecutorOptions{Device: p.Device})
 	if err != nil {
@@ -302,22 +264,8 @@ func (p *pass) newRun(s *stage) (*levelRun, error) {
 	if s.number < len(p.slots) {
 		r.above = p.slots[s.number].For(r.Run)
 	}
-	if p.labels != nil && s.below == nil {
-		r.targets = p.labels.Targets.For(r.Run)
-	}
 	plan.Use(r.Run, p.mode, new(ops.Mode))
 	return r, nil
-}
-
-// close frees the memory of p's runs.
-func (p *pass) close() (err error) {
-	for _, s := range p.stages {
-		for _, r := range s.runs {
-			err = errors.Join(err, r.Close())
-		}
-	}
-	p.stages = nil
-	return err
 }
 
 // compute computes the rows lo to hi−1 of s. on is P on the device.
@@ -342,7 +290,7 @@ func (p *pass) compute(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error {
 		if err != nil {
 			return err
 		}
-		wanted := p.wants(s, n)
+		wanted := s.Wanted[n]
 		if wanted == nil || p.ranks > 1 {
 			continue
 		}
@@ -355,21 +303,4 @@ func (p *pass) compute(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error {
 		p.Wanted(wanted, s.nodes[lo:hi], data)
 	}
 	return nil
-}
-
-// setLabels sets the labels that the nodes give to the model.
-func (p *pass) setLabels(r *levelRun, nodes []int32) error {
-	r.labels, r.weights = r.labels[:0], r.weights[:0]
-	for _, v := range nodes {
-		if p.LabelOf != nil {
-			v = p.LabelOf[v]
-		}
-		y, w := int32(0), float32(0)
-		if int(v) < len(p.labels.Weights) {
-			y, w = v, p.labels.Weights[v]
-		}
-		r.labels = append(r.labels, y)
-		r.weights = append(r.weights, w)
-	}
-	return r.targets.Set(r.labels, r.weights)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"math/bits"
 	"slices"
 	"unsafe"
 
@@ -90,47 +91,45 @@ func (p *pass) agree(ctx context.Context) error {
 		return nil
 	}
 	digest := fnv.New32a()
-	fmt.Fprint(digest, p.P.Nodes())
-	for l := range p.stages {
-		s := &p.stages[l]
-		fmt.Fprint(digest, " ", len(s.nodes), s.Width, len(s.Out), p.shares(s))
+	for l, level := range p.levels {
+		fmt.Fprint(digest, level.Width, len(level.Out), p.shares(&p.stages[l]))
 	}
-	own := math.Float32frombits(digest.Sum32())
-	parts := make([][]float32, p.ranks)
-	for rank := range parts {
-		parts[rank] = []float32{own}
-	}
-	if err := p.Ranks.Gather(ctx, parts); err != nil {
+	digests := slices.Repeat([]float32{math.Float32frombits(digest.Sum32())}, p.ranks)
+	if err := p.Ranks.Gather(ctx, slices.Collect(slices.Chunk(digests, 1))); err != nil {
 		return err
 	}
-	for rank, part := range parts {
-		if math.Float32bits(part[0]) != digest.Sum32() {
+	for rank, other := range digests {
+		if math.Float32bits(other) != digest.Sum32() {
 			return fmt.Errorf("rank %d infers with a model or data of other sizes than rank %d: all ranks need the same", rank, p.rank)
 		}
 	}
 	return nil
 }
 
+// partsOf returns the parts of values, the rows of a matrix, that ranks have: those of rank r begin
+// with row bounds[r].
+func partsOf(values []float32, bounds []int, width int) (parts [][]float32) {
+	for r, lo := range bounds[:len(bounds)-1] {
+		parts = append(parts, values[lo*width:bounds[r+1]*width])
+	}
+	return parts
+}
+
 // join adds the nodes, of n, that are in the sets of other ranks. A set travels as a bit a node.
-func (r *rows) join(ctx context.Context, share *graph.Share, n int) error {
-	const word = 32
-	parts := make([][]float32, len(share.Bounds)-1)
-	sets := make([][]uint32, len(parts))
-	for rank := range parts {
-		parts[rank] = make([]float32, n/word+1)
-		sets[rank] = unsafe.Slice((*uint32)(unsafe.Pointer(&parts[rank][0])), n/word+1)
+func (s *stage) join(ctx context.Context, share *graph.Share, n int) error {
+	words := n/32 + 1
+	all := make([]float32, words*(len(share.Bounds)-1))
+	sets := unsafe.Slice((*uint32)(unsafe.Pointer(&all[0])), len(all))
+	own := sets[words*share.Rank:]
+	for _, v := range s.nodes {
+		own[v/32] |= 1 << (v % 32)
 	}
-	for _, v := range r.nodes {
-		sets[share.Rank][v/word] |= 1 << (v % word)
-	}
-	if err := share.Gather(ctx, parts); err != nil {
+	if err := share.Gather(ctx, slices.Collect(slices.Chunk(all, words))); err != nil {
 		return err
 	}
-	for _, set := range sets {
-		for v := range int32(n) {
-			if set[v/word]>>(v%word)&1 != 0 {
-				r.add(v)
-			}
+	for at, set := range sets {
+		for ; set != 0; set &= set - 1 {
+			s.add(int32(at%words*32 + bits.TrailingZeros32(set)))
 		}
 	}
 	return nil

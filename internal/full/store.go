@@ -1,13 +1,15 @@
 package full
 
 import (
+	"context"
 	"errors"
+	"maps"
 	"runtime/debug"
+	"slices"
 
-	"github.com/gcn-layerwise/gcn/internal/device"
-	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/plan"
+	G "gorgonia.org/gorgonia"
 )
 
 // Bound bounds the memory of a call. The zero value sets no bound. The result has the same
@@ -24,39 +26,75 @@ type Bound struct {
 // bytes returns the bound.
 func (b Bound) bytes() int64 { return memory.Budget(b.Memory) }
 
-// store is the memory of levels' values.
-type store struct {
-	bound   Bound
-	on      *device.Device  // of the runs
-	most    int64           // bytes of values and of P·X; 0: no bound
-	memory  [2][]float32    // of the levels of even and of odd numbers
-	files   [2]func() error // frees what lies in a file in place of memory; nil: nothing
-	spilled int             // files so far
-	passes  int             // over features in the order of their file, so far
-	product kernel.InOrder
-}
-
-// set makes p keep to the bound and the device of c. It drops memory of calls with others, which
-// may be larger.
-func (p *pass) set(c *Call) error {
-	b, few := c.Bound, c.few()
+// take returns a pass for c. That of the last call has the lists of nodes and P·X already, if it
+// was for the same nodes and data. Calls for a few nodes only use its memory again.
+func (m *Model) take(ctx context.Context, c Call) (p *pass, err error) {
+	c.Nodes = slices.Clone(c.Nodes) // to compare them with the next call's
+	few := c.few()
 	if few {
-		b = Bound{}
+		p, _ = m.small.Get().(*pass)
+		c.Bound, c.Progress = Bound{}, nil
+	} else if p = m.large.Swap(nil); p != nil && !p.serves(&c) {
+		p = nil
 	}
-	if b != p.bound || c.Device != p.on {
-		if err := p.close(); err != nil {
-			return err
+	again := p != nil && !few
+	if p == nil {
+		p = &pass{Model: m}
+	}
+	p.Call, p.isFew, p.again = c, few, again
+	p.given, p.done = make(map[*G.Node]plan.Matrix), 0
+	p.rank, p.ranks = 0, 1
+	if c.Ranks != nil {
+		p.rank, p.ranks = c.Ranks.Rank(), c.Ranks.Size()
+	}
+	if !again {
+		if err := p.lists(ctx); err != nil {
+			return nil, err
 		}
-		p.store = store{bound: b, on: c.Device}
 	}
-	if b != (Bound{}) {
-		p.most = c.room()
+	if c.Bound != (Bound{}) {
+		p.most = c.Bound.bytes() - c.fixed()
 	} else if !few {
-		if spare := p.Spare.Swap(nil); spare != nil {
+		if spare := m.Spare.Swap(nil); spare != nil {
 			p.memory = *spare
 		}
 	}
+	return p, nil
+}
+
+// serves reports whether the lists and P·X of p, and its bound, are those of c.
+func (p *pass) serves(c *Call) bool {
+	return p.P == c.P && p.Bound == c.Bound && p.Device == c.Device && maps.Equal(p.Sources, c.Sources) &&
+		(p.Nodes == nil) == (c.Nodes == nil) && slices.Equal(p.Nodes, c.Nodes)
+}
+
+// give keeps the memory of p for a later call, or drops it after the error err. It returns that
+// error, or one of giving back files.
+func (m *Model) give(p *pass, err error) error {
+	if err = errors.Join(err, p.free(0), p.free(1)); err != nil {
+		return err
+	}
+	if p.Bound == (Bound{}) && !p.isFew {
+		spare := p.memory
+		m.Spare.Store(&spare)
+		p.memory = [2][]float32{}
+	}
+	if p.given = nil; p.isFew {
+		m.small.Put(p)
+	} else {
+		m.large.Store(p)
+	}
 	return nil
+}
+
+// Close frees what calls have left on a device. m may be used again.
+func (m *Model) Close() (err error) {
+	for _, idle := range m.idle {
+		for len(idle) > 0 {
+			err = errors.Join(err, (<-idle).Close())
+		}
+	}
+	return err
 }
 
 // left returns the bytes that values and P·X may still take, with a bound.
@@ -80,78 +118,39 @@ func (p *pass) values(l, n int) (at plan.Floats, err error) {
 	if err := p.free(l); err != nil {
 		return at, err
 	}
-	at.Data = p.memory[l]
-	if cap(at.Data) >= n {
-		at.Data = at.Data[:n]
-		return at, nil
+	if p.most > 0 && cap(p.memory[l]) < n {
+		if p.memory[l] = nil; memory.Product(8, int64(n)) > p.left() { // two levels have values at a time
+			p.spilled++
+			at.Data, p.files[l], err = memory.Spilled(p.Bound.Scratch, n)
+			return at, err
+		}
 	}
-	if p.memory[l] = nil; at.Data != nil && !p.few() {
-		at.Data = nil
-		debug.FreeOSMemory() // else the garbage stays beside the new values
+	at.Data, err = reserve(&p.memory[l], n, "the values of a layer")
+	return at, err
+}
+
+// reserve returns n values, which are not initialised, in the memory of s. Larger memory takes its
+// place where that is too small.
+func reserve(s *[]float32, n int, what string) ([]float32, error) {
+	const large = 1 << 24
+	if cap(*s) < n {
+		freed := cap(*s) > large
+		if *s = nil; freed {
+			debug.FreeOSMemory() // else the garbage stays beside the new values
+		}
+		if err := memory.Check(what, memory.Product(4, int64(n))); err != nil {
+			return nil, err
+		}
+		*s = memory.Large(n)
 	}
-	bytes := memory.Product(int64(n), 4)
-	if p.most > 0 && memory.Product(2, bytes) > p.left() { // two levels have values at a time
-		p.spilled++
-		at.Data, p.files[l], err = memory.Spilled(p.bound.Scratch, n)
-		return at, err
-	}
-	if err := memory.Check("the values of a layer", bytes); err != nil {
-		return at, err
-	}
-	at.Data = memory.Large(n)
-	p.memory[l] = at.Data
-	return at, nil
+	return (*s)[:n], nil
 }
 
 // free frees the values of levels of even or of odd numbers that lie in a file.
-func (s *store) free(parity int) error {
-	free := s.files[parity]
-	if s.files[parity] = nil; free == nil {
+func (p *pass) free(parity int) error {
+	free := p.files[parity]
+	if p.files[parity] = nil; free == nil {
 		return nil
 	}
 	return free()
-}
-
-// take returns the memory of an earlier call, or new memory, for c.
-func (m *Model) take(c *Call) *pass {
-	var p *pass
-	if c.few() && c.Device == nil {
-		p, _ = m.small.Get().(*pass)
-	} else {
-		p = m.large.Swap(nil)
-	}
-	if p == nil {
-		p = &pass{Model: m}
-	}
-	return p
-}
-
-// give keeps the memory of p for a later call, or drops it after the error err. It returns that
-// error, or one of giving back files.
-func (m *Model) give(p *pass, err error) error {
-	if err = errors.Join(err, p.free(0), p.free(1)); err != nil {
-		return errors.Join(err, p.close())
-	}
-	few := p.few()
-	if p.bound == (Bound{}) && !few {
-		spare := p.memory
-		m.Spare.Store(&spare)
-		p.memory = [2][]float32{}
-	}
-	device := p.Device
-	p.Call, p.given = Call{P: p.P}, nil
-	if few && device == nil {
-		m.small.Put(p)
-	} else {
-		m.large.Store(p)
-	}
-	return nil
-}
-
-// Close frees what calls have left on a device. m may be used again.
-func (m *Model) Close() error {
-	if p := m.large.Swap(nil); p != nil {
-		return p.close()
-	}
-	return nil
 }

@@ -3,7 +3,7 @@ package full
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
@@ -15,55 +15,37 @@ import (
 type supply struct {
 	plan.Source
 
-	px            []float32 // P·X at the level's rows lo to hi−1
-	lo, hi, calls int       // calls for these nodes that did not find px
-	known         bool      // px was computed
+	px     []float32 // P·X at the level's rows lo to hi−1
+	lo, hi int
+	known  bool // px was computed
 }
 
-// rows returns the rows of nodes, which are the rows of the level from lo on: a part of a
-// matrix that has them one after the other, or else in the memory of to.
-func (s *supply) rows(p *graph.Laplacian, to *[]float32, nodes []int32, lo int) ([]float32, error) {
-	cols, x, prefetch := s.X.Cols, s.X, s.X.Prefetch
-	n := len(nodes) * cols
+// rows returns the rows of nodes, which are the rows of the level from lo on: a part of px, or
+// of X if the level has all nodes, or else in the memory of to.
+func (s *supply) rows(p *graph.Laplacian, to *[]float32, nodes []int32, lo int, whole bool) ([]float32, error) {
+	x, n, prefetch := s.X, len(nodes)*s.X.Cols, s.X.Prefetch
+	if s.lo <= lo && lo+len(nodes) <= s.hi {
+		return s.px[(lo-s.lo)*x.Cols:][:n], nil
+	}
 	if s.Propagated {
-		if s.lo <= lo && lo+len(nodes) <= s.hi {
-			return s.px[(lo-s.lo)*cols:][:n], nil
-		}
 		prefetch = p.Adjacency.Prefetch
 	}
 	if prefetch != nil {
 		prefetch(nodes)
 	}
-	if !s.Propagated && x.Data != nil && x.Share == nil && consecutive(nodes) {
-		return x.Data[int(nodes[0])*cols:][:n], nil
+	if whole && !s.Propagated && x.Data != nil && x.Share == nil {
+		return x.Data[lo*x.Cols:][:n], nil
 	}
-	if cap(*to) < n {
-		*to = make([]float32, n)
-	}
-	rows := (*to)[:n]
+	*to = slices.Grow((*to)[:0], n)[:n]
 	if s.Propagated {
-		kernel.PropagateFeaturesInto(rows, p, nodes, x)
-		return rows, nil
+		kernel.PropagateFeaturesInto(*to, p, nodes, x)
+		return *to, nil
 	}
 	places, err := x.Places(nil, nodes)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		kernel.GatherFeatures(*to, x, places)
 	}
-	kernel.GatherFeatures(rows, x, places)
-	return rows, nil
-}
-
-// consecutive reports whether each node follows the one before.
-func consecutive(nodes []int32) bool {
-	if int(nodes[len(nodes)-1]-nodes[0]) != len(nodes)-1 {
-		return false
-	}
-	for k, v := range nodes {
-		if v != nodes[0]+int32(k) {
-			return false
-		}
-	}
-	return true
+	return *to, err
 }
 
 // supply computes P·X at the rows of s from lo on, of a share that ends before last, and
@@ -73,54 +55,43 @@ func consecutive(nodes []int32) bool {
 // after lo, or last. A rank without rows calls it too, so that the others get its features.
 func (p *pass) supply(ctx context.Context, s *stage, lo, last, size int) (hi int, err error) {
 	hi = last
-	if p.few() || p.Device != nil {
+	if p.isFew || p.Device != nil {
 		return hi, nil // each chunk computes its rows
 	}
 	for k := range s.data {
 		d := &s.data[k]
-		there := d.known && d.lo <= lo && d.hi >= hi
-		if !d.Propagated || there || lo == hi && d.X.Share == nil {
+		x, shared := d.X, d.X.Share != nil
+		if !d.Propagated || d.known && d.lo <= lo && d.hi >= hi || lo == hi && !shared {
 			continue
 		}
-		ordered, end := p.inFileOrder(d.X, s.nodes), hi
-		if d.X.Share == nil {
+		ordered, end := p.inFileOrder(x, s.nodes), hi
+		if !shared {
 			end = p.fits(d, s.nodes, lo, hi, size, ordered)
 		}
-		if d.known, d.calls = false, d.calls+1; d.X.Share == nil && !ordered && (end < hi || d.calls == 1) {
+		if !shared && !ordered && (end < hi || !p.again) {
 			continue
 		}
-		n := (end - lo) * d.X.Cols
-		if cap(d.px) < n {
-			if d.px != nil {
-				d.px = nil
-				debug.FreeOSMemory() // as in values
-			}
-			if err := memory.Check(fmt.Sprintf("P·X of %d nodes with %d features", end-lo, d.X.Cols), 4*int64(n)); err != nil {
-				return 0, err
-			}
-			d.px = memory.Large(n)
+		nodes := s.nodes[lo:end]
+		px, err := reserve(&d.px, len(nodes)*x.Cols, propagatedText(len(nodes), x))
+		switch {
+		case err != nil:
+		case shared:
+			err = propagateShared(ctx, px, p.P, nodes, x)
+		case ordered:
+			p.passes++
+			err = p.product.Propagate(ctx, px, p.P, nodes, x, nil)
+		default:
+			err = graph.EachPart(ctx, nodes, p.P.Adjacency.Prefetch, func(lo, hi int) error {
+				kernel.PropagateFeaturesInto(px[lo*x.Cols:hi*x.Cols], p.P, nodes[lo:hi], x)
+				return nil
+			})
 		}
-		if err := p.propagate(ctx, d.px[:n], s.nodes[lo:end], d.X, ordered); err != nil {
+		if err != nil {
 			return 0, err
 		}
 		d.known, d.lo, d.hi, hi = true, lo, end, end
 	}
 	return hi, nil
-}
-
-// propagate sets px to P·X at the nodes. If ordered is true, it reads X in the order of its file.
-func (p *pass) propagate(ctx context.Context, px []float32, nodes []int32, x *graph.Features, ordered bool) error {
-	switch {
-	case x.Share != nil:
-		return propagateShared(ctx, px, p.P, nodes, x)
-	case ordered:
-		p.passes++
-		return p.product.Propagate(ctx, px, p.P, nodes, x, nil)
-	}
-	return graph.EachPart(ctx, nodes, p.P.Adjacency.Prefetch, func(lo, hi int) error {
-		kernel.PropagateFeaturesInto(px[lo*x.Cols:hi*x.Cols], p.P, nodes[lo:hi], x)
-		return nil
-	})
 }
 
 // fits returns the end of the rows from lo on whose P·X fits in memory: a multiple of size after
@@ -131,24 +102,19 @@ func (p *pass) fits(d *supply, nodes []int32, lo, hi, size int, ordered bool) (e
 	if p.most > 0 {
 		left = (p.left() + 4*int64(cap(d.px))) / share * (share - 1)
 	}
-	for end = lo; end < hi; {
-		next := min(end+size, hi)
-		for _, v := range nodes[end:next] {
+	for end = lo; end < hi; end = min(end+size, hi) {
+		for _, v := range nodes[end:min(end+size, hi)] {
 			left -= 4 * int64(d.X.Cols)
 			if ordered {
 				left -= kernel.InOrderBytes(p.P.Adjacency.Degree(int(v)))
 			}
 		}
 		if left < 0 && end > lo {
-			break
+			return end
 		}
-		end = next
 	}
-	return end
+	return hi
 }
-
-// randomRead is how much longer it takes to read a page at random than in order.
-const randomRead = 8
 
 // inFileOrder reports whether P·X at the nodes is better computed with X read in order: X is
 // in a file, does not fit in memory, and is smaller than the pages of the nodes' neighbours.
@@ -156,8 +122,8 @@ func (p *pass) inFileOrder(x *graph.Features, nodes []int32) bool {
 	if x.Release == nil || x.Sparse != nil || p.P.Share != nil || x.Prefetch == nil && (p.most == 0 || x.Bytes() <= p.most) {
 		return false
 	}
-	const page = 4096
-	most := x.Bytes() / (page * randomRead)
+	const page = 4096 * 8 // a page read at random takes as long as 8 in order
+	most := x.Bytes() / page
 	for _, v := range nodes {
 		if most -= int64(p.P.RowNNZ(int(v))); most < 0 {
 			return true
@@ -175,59 +141,52 @@ const panelWidth = 32
 // together. Each rank receives x once, panel after panel of columns, and holds one panel. All
 // ranks call it.
 func propagateShared(ctx context.Context, px []float32, p *graph.Laplacian, rows []int32, x *graph.Features) error {
-	const chunk = 4096
-	width := min(panelWidth, x.Cols)
-	values := memory.Product(int64(x.Rows), int64(width), 4)
-	if err := memory.Check(fmt.Sprintf("%d columns of X", width), values); err != nil {
+	most := min(panelWidth, x.Cols)
+	values := memory.Product(int64(x.Rows+len(rows)), int64(most), 4)
+	if err := memory.Check(fmt.Sprintf("%d columns of X", most), values); err != nil {
 		return err
 	}
-	all := make([]float32, x.Rows*width)
-	mixed := make([]float32, min(chunk, len(rows))*width)
-	lo, hi := x.Share.Own()
+	all, mixed := make([]float32, x.Rows*most), make([]float32, len(rows)*most)
 	for from := 0; from < x.Cols; from += panelWidth {
 		width := min(panelWidth, x.Cols-from)
-		parts := make([][]float32, len(x.Share.Bounds)-1)
-		for rank := range parts {
-			parts[rank] = all[x.Share.Bounds[rank]*width : x.Share.Bounds[rank+1]*width]
-		}
+		parts := partsOf(all, x.Share.Bounds, width)
 		own := parts[x.Share.Rank]
-		for i := range hi - lo {
+		for i := 0; i*width < len(own); i++ {
 			copy(own[i*width:(i+1)*width], x.Row(i)[from:])
 		}
 		if err := x.Share.Gather(ctx, parts); err != nil {
 			return err
 		}
-		for at := 0; at < len(rows); at += chunk {
-			part := rows[at:min(at+chunk, len(rows))]
-			kernel.PropagateRows(mixed[:len(part)*width], p, part, all[:x.Rows*width], width, nil)
-			for i := range part {
-				copy(px[(at+i)*x.Cols+from:][:width], mixed[i*width:])
-			}
+		kernel.PropagateRows(mixed[:len(rows)*width], p, rows, all[:x.Rows*width], width, nil)
+		for i := range rows {
+			copy(px[i*x.Cols+from:][:width], mixed[i*width:])
 		}
 	}
 	return nil
 }
 
+// propagatedText names P·X in an error.
+func propagatedText(nodes int, x *graph.Features) string {
+	return fmt.Sprintf("P·X of %d nodes with %d features", nodes, x.Cols)
+}
+
 // Propagate returns P·X of all nodes, or of the rows that this rank holds of x, if ranks share
-// it. progress, if not nil, is called with the numbers of rows computed and of all rows. Cost:
-// 2·nnz(P)·x.Cols operations; memory: the result. ctx is checked every few thousand rows.
+// it. progress, if not nil, is called with the numbers of rows computed and of all rows, unless ranks
+// share x. Cost: 2·nnz(P)·x.Cols operations; memory: the result. ctx is checked every few thousand rows.
 func Propagate(ctx context.Context, p *graph.Laplacian, x *graph.Features, progress func(done, rows int)) (*graph.Features, error) {
 	lo, hi := 0, p.Nodes()
 	if x.Share != nil {
 		lo, hi = x.Share.Own()
 	}
-	what := fmt.Sprintf("P·X of %d nodes with %d features", hi-lo, x.Cols)
-	if err := memory.Check(what, memory.Product(int64(hi-lo), int64(x.Cols), 4)); err != nil {
+	px := &graph.Features{Rows: x.Rows, Cols: x.Cols}
+	var err error
+	if px.Data, err = reserve(&px.Data, (hi-lo)*x.Cols, propagatedText(hi-lo, x)); err != nil {
 		return nil, err
 	}
-	px := &graph.Features{
-		Rows: x.Rows,
-		Cols: x.Cols,
-		Data: memory.Large((hi - lo) * x.Cols),
-	}
 	if x.Share != nil {
-		err := propagateShared(ctx, px.Data, p, allRows(p).nodes[lo:hi], x)
-		if err == nil {
+		var all stage
+		all.all(p.Nodes())
+		if err = propagateShared(ctx, px.Data, p, all.nodes[lo:hi], x); err == nil {
 			x.Share.Attach(px)
 		}
 		return px, err

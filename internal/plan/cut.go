@@ -20,7 +20,6 @@ const (
 	CrossingRows                  // its output nodes, computed from input 0 at its input nodes
 	OwnRows                       // its output nodes: input 0 at these same nodes
 	PropagatedRows                // its output nodes: P times input 0
-	TargetRows                    // the nodes of targets, which are in the place of a slot
 )
 
 // Level is the part of a model between two slots. It computes rows of some nodes from rows of
@@ -60,12 +59,12 @@ type Source struct {
 }
 
 // Cut cuts the part of a graph that output, such as logits, depends on. slots are all slots
-// that the ops read, from the input up. If targets is not nil, the rows of level 0 belong to its
-// nodes. wanted are values to read at each of their rows, which output depends on.
+// that the ops read, from the input up. wanted are values to read at each of their rows, which
+// output depends on.
 // The error names an op that joins rows of two levels, or Gorgonia's own Dropout, which cannot
 // be turned off.
-func Cut(output *G.Node, slots []any, targets any, wanted ...*G.Node) ([]*Level, error) {
-	c := &cutter{slots: slots, targets: targets, at: make(map[*G.Node]int)}
+func Cut(output *G.Node, slots []any, wanted ...*G.Node) ([]*Level, error) {
+	c := &cutter{slots: slots, at: make(map[*G.Node]int)}
 	for range len(slots) + 1 {
 		c.levels = append(c.levels, new(Level))
 	}
@@ -121,10 +120,9 @@ func Cut(output *G.Node, slots []any, targets any, wanted ...*G.Node) ([]*Level,
 const everywhere = -1
 
 type cutter struct {
-	levels  []*Level
-	slots   []any
-	targets any
-	at      map[*G.Node]int // the level of each node
+	levels []*Level
+	slots  []any
+	at     map[*G.Node]int // the level of each node
 }
 
 // level returns the level of n's rows. The levels of its inputs are known.
@@ -149,8 +147,6 @@ func (c *cutter) level(n *G.Node) (int, error) {
 		at := slices.Index(c.slots, slot)
 		switch {
 		case rows == SameRows:
-		case rows == TargetRows && slot == c.targets:
-			return 0, nil
 		case at < 0:
 			return 0, fmt.Errorf("op %v: the nodes of its rows are not known over full neighbourhoods", n.Op())
 		case rows == InputRows || rows == OutputRows:
