@@ -26,8 +26,8 @@ import (
 //
 // The parameters are named conv0.weight, conv0.bias, …, classifier.weight and
 // classifier.bias; with the options on, also conv0.source, conv0.target, norm0.gain,
-// norm0.shift, norm0.mean, norm0.variance, second0.weight, second0.bias,
-// skip0.weight (of Residual), own0.weight (of HiddenResidual), …,
+// norm0.shift, norm0.mean, norm0.variance, second0.weight, second0.bias, state0.weight (of
+// OwnState), skip0.weight (of Residual), own0.weight (of HiddenResidual), …,
 // input.weight and input.bias. The classifier's norm has the number after the
 // last convolution's.
 type GCN struct {
@@ -243,6 +243,9 @@ func (b *builder) convolution(l int, h *G.Node) *G.Node {
 	if conv.Attention != nil {
 		conv.Attention.Plain = o.PlainAttention
 		conv.Attention.Dropout = Dropout{Rate: o.AttentionDropout, Mode: batch.Mode()}
+	}
+	if o.OwnState {
+		conv.OwnState = b.weight(fmt.Sprintf("state%d", l), in, o.Hidden)
 	}
 	if !o.PreNorm {
 		conv.Norm = b.norm(l, o.Hidden, o)

@@ -41,6 +41,12 @@ type GCNOptions struct {
 	// for FormProgram, and excludes a control variate.
 	PreNorm bool
 
+	// OwnState adds a linear map of the output nodes' own rows of each convolution's input,
+	// after PreNorm, to the propagated rows: GraphSAGE's concatenation. It needs
+	// InputLayer. Without PreNorm it is the same map as ResidualLinear. Output nodes must be
+	// among the input nodes, as for HiddenResidual.
+	OwnState bool
+
 	// FeedForward gives each convolution a second linear layer after its activation, with
 	// a dropout, as Platonov et al. (2023, arXiv:2302.11640). It needs PreNorm.
 	FeedForward bool
@@ -107,9 +113,9 @@ type GCNOptions struct {
 }
 
 // reader returns the slot of convolution l, or nil. It returns the slot if dropout makes the
-// convolution's input, and the convolution alone reads this input, and no norm.
+// convolution's input, and the convolution alone reads this input: no norm or own state.
 func (o GCNOptions) reader(slots []*ops.Slot, l int) *ops.Slot {
-	if l == len(slots) || o.PreNorm && (l > 0 || o.InputLayer) {
+	if l == len(slots) || o.OwnState || o.PreNorm && (l > 0 || o.InputLayer) {
 		return nil
 	}
 	return slots[l]
@@ -158,6 +164,7 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 		{attention && o.BiasAfter, "with attention: its biases are after the attention already, so leave out BiasAfter"},
 		{equation && o.PreNorm, "of the equation's form with PreNorm: its last convolution gives the logits; take FormProgram"},
 		{equation && o.ClassifierDropout > 0, fmt.Sprintf("of the equation's form with dropout %v before its classifier: it has none", o.ClassifierDropout)},
+		{o.OwnState && !o.InputLayer, "with OwnState and without an input layer: take HiddenResidual, which is the same for the first convolution, or InputLayer"},
 		{o.FeedForward && !o.PreNorm, "with FeedForward and without PreNorm: want both"},
 		{exact && attention, "with attention and exact input: attention reads the features themselves, P·X has no use in it"},
 		{exact && o.InputLayer, "with exact input and an input layer: P·X is of the features, which the input layer changes in training"},

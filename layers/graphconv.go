@@ -24,8 +24,10 @@ const (
 //
 // P̃ is the matrix of the current block. The bias is inside the propagation, as in the paper's
 // program. With PreNorm the convolution reads the norm of H in place of H. With Second it is
-// a feed-forward block: out is then dropout(out·V + 1⊗c). A field with its zero value leaves
-// out its part of the formula.
+// a feed-forward block: out is then dropout(out·V + 1⊗c). With OwnState, S·H·U is added to
+// P̃·(H·W + 1⊗b), where S selects the rows of the output nodes. So a node's own row and its
+// neighbours have different weights, as in GraphSAGE's concatenation (Hamilton et al. 2017,
+// arXiv:1706.02216). A field with its zero value leaves out its part of the formula.
 type GraphConv struct {
 	W *G.Node // (in, out); required
 	B *G.Node // (out); nil: no bias
@@ -36,6 +38,7 @@ type GraphConv struct {
 
 	Attention  *Attention     // in the place of P̃; nil: none
 	PreNorm    *Norm          // of the input; nil: none
+	OwnState   *G.Node        // U, (in, out), of the output nodes' own rows; nil: none
 	Norm       *Norm          // nil: none
 	Activation ops.Activation // zero: none
 	Dropout    Dropout        // zero: none
@@ -65,7 +68,8 @@ func (l *GraphConv) Forward(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	return z, c.err
 }
 
-// convolve is the first half of Forward: P̃·(H·W + 1⊗b), or the attention, after PreNorm.
+// convolve is the first half of Forward: P̃·(H·W + 1⊗b), or the attention, after PreNorm and
+// with OwnState.
 func (l *GraphConv) convolve(c *chain, slot *ops.Slot, h *G.Node) *G.Node {
 	if l.PreNorm != nil {
 		if slot.KeepsHistory() {
@@ -73,6 +77,16 @@ func (l *GraphConv) convolve(c *chain, slot *ops.Slot, h *G.Node) *G.Node {
 		}
 		h = c.node(l.PreNorm.Forward(h))
 	}
+	z := l.mix(c, slot, h)
+	if l.OwnState == nil {
+		return z
+	}
+	own := c.node(ops.OwnRows(slot, h))
+	return c.node(ops.Add(z, c.node(ops.MatMul(own, l.OwnState))))
+}
+
+// mix returns P̃·(H·W + 1⊗b), or the attention.
+func (l *GraphConv) mix(c *chain, slot *ops.Slot, h *G.Node) *G.Node {
 	if l.Attention != nil {
 		return l.attend(c, slot, h)
 	}

@@ -50,6 +50,7 @@ func TestInferOnDevice(t *testing.T) {
 					"equation": {Form: FormEquation}, "equation with more": {Form: FormEquation, Norm: NormLayer, Residual: true},
 					"identity": {HiddenResidual: ResidualIdentity}, "input layer and linear": {InputLayer: true, HiddenResidual: ResidualLinear},
 					"feed-forward": {PreNorm: true, FeedForward: true, Norm: NormLayer, InputLayer: true, HiddenResidual: ResidualIdentity, Activation: ops.ActivationGELU},
+					"own state":    {OwnState: true, PreNorm: true, Norm: NormLayer, InputLayer: true},
 					"batch norm":   {Norm: NormBatch}, "pre-norm": {PreNorm: true, Norm: NormLayer, InputLayer: true}, "pre-norm of attention": {PreNorm: true, Norm: NormLayer, Heads: 2},
 					"attention": {Heads: 4}, "plain attention of the equation": {Form: FormEquation, Heads: 2, OutputHeads: 3, PlainAttention: true},
 				} {

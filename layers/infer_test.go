@@ -141,6 +141,10 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN, o 
 		if conv.Attention == nil && !conv.BiasAfter {
 			z = dense.Times(z)
 		}
+		if conv.OwnState != nil {
+			state := h.Times(parameterOf(conv.OwnState))
+			z = z.Each(func(i, j int) float64 { return z[i][j] + state[i][j] })
+		}
 		if o.PreNorm {
 			z = finish(z)
 		}
@@ -203,8 +207,10 @@ var inferenceCases = map[string]inferenceCase{
 	"pre-norm, linear":    {features: 11, hidden: 13, classes: 5, depth: 2, weighted: true, byRow: true, options: GCNOptions{PreNorm: true, Norm: NormLayer, InputLayer: true, HiddenResidual: ResidualLinear, Residual: true}},
 	"pre-norm, gat":       {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{PreNorm: true, Norm: NormLayer, InputLayer: true, Heads: 3}},
 	"feed-forward":        {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{PreNorm: true, FeedForward: true, Norm: NormLayer, InputLayer: true, HiddenResidual: ResidualIdentity, Activation: ops.ActivationGELU}},
+	"own state":           {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{OwnState: true, InputLayer: true, Norm: NormLayer}},
+	"own state, pre-norm": {features: 11, hidden: 12, classes: 5, depth: 3, byRow: true, options: GCNOptions{OwnState: true, PreNorm: true, FeedForward: true, Norm: NormLayer, InputLayer: true, HiddenResidual: ResidualIdentity}},
 	"batch norm":          {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Norm: NormBatch, Activation: ops.ActivationReLU}},
-	"batch norm first":    {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Norm: NormBatch, PreNorm: true, InputLayer: true, HiddenResidual: ResidualIdentity}},
+	"batch norm first":    {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Norm: NormBatch, PreNorm: true, InputLayer: true, OwnState: true, HiddenResidual: ResidualIdentity}},
 	"feed-forward, bare":  {features: 90, hidden: 3, classes: 5, depth: 1, options: GCNOptions{PreNorm: true, FeedForward: true, BiasAfter: true}},
 	"equation":            {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation}},
 	"bias after":          {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, options: GCNOptions{BiasAfter: true, Residual: true}},

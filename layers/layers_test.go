@@ -153,7 +153,7 @@ func TestGCNParameters(t *testing.T) {
 	if !slices.Equal(first(1), first(1)) || slices.Equal(first(1), first(2)) {
 		t.Error("first values do not depend on the seed alone")
 	}
-	for _, o := range []GCNOptions{{Hidden: -1}, {Dropout: 1}, {Dropout: math.NaN()}, {ClassifierDropout: 1.5}, {Form: FormEquation, ClassifierDropout: 0.2}, {Form: 7}, {HiddenResidual: 7}, {LabelSmoothing: 1}, {FeedForward: true}, {Norm: 9}, {PreNorm: true, Form: FormEquation}, {LabelSmoothing: -0.1}, {ClassWeights: []float32{1}}, {ClassWeights: []float32{1, -1, 1}}, {Activation: 77}, {Order: 99}} {
+	for _, o := range []GCNOptions{{Hidden: -1}, {Dropout: 1}, {Dropout: math.NaN()}, {ClassifierDropout: 1.5}, {Form: FormEquation, ClassifierDropout: 0.2}, {Form: 7}, {HiddenResidual: 7}, {LabelSmoothing: 1}, {FeedForward: true}, {Norm: 9}, {OwnState: true}, {PreNorm: true, Form: FormEquation}, {LabelSmoothing: -0.1}, {ClassWeights: []float32{1}}, {ClassWeights: []float32{1, -1, 1}}, {Activation: 77}, {Order: 99}} {
 		if _, err := build(o); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}

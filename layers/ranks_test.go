@@ -60,6 +60,7 @@ func TestInferOnRanks(t *testing.T) {
 		"features first": {Hidden: 48, Residual: true, Norm: NormLayer},
 		"weights first":  {Hidden: 16},
 		"feed-forward":   {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity, PreNorm: true, Norm: NormLayer, FeedForward: true},
+		"own state":      {Hidden: 24, InputLayer: true, OwnState: true, Norm: NormBatch},
 		"residual":       {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity},
 		"attention":      {Hidden: 16, Heads: 2},
 	} {

@@ -91,6 +91,7 @@ func (p *Plan) modelOptions() layers.GCNOptions {
 		HiddenResidual:    layers.Residual(slices.Index(layers.ResidualNames(), p.HiddenResidual)),
 		PreNorm:           p.PreNorm,
 		FeedForward:       p.FeedForward,
+		OwnState:          p.OwnState,
 		InputLayer:        p.InputLayer,
 		LabelSmoothing:    p.LabelSmoothing,
 	}

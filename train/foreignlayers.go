@@ -162,7 +162,7 @@ func (m modelLayer) next(mapped map[string]*foreignLayer, free []*foreignLayer) 
 	if l := mapped[m.name]; l != nil {
 		return l, m.misfit(l)
 	}
-	for _, beside := range []string{"own", "skip", "second"} {
+	for _, beside := range []string{"own", "skip", "state", "second"} {
 		if strings.HasPrefix(m.name, beside) {
 			return nil, fmt.Errorf("the model's %q is not in the sequence of layers: name its layer in the file by Layers (gcn import: --map)", m.name)
 		}
