@@ -163,10 +163,12 @@ func (p *Plan) FewSamples(ctx context.Context, model *layers.GCN, data *datasets
 	if len(p.Samples) == 0 || p.ExactInput || p.Conv == gat || !measured || p.Layers*p.Hidden*data.Nodes() > most {
 		return ""
 	}
-	products, _ := study.Products(ctx, model, data.Laplacian(), data.Features) // none after an error, which Run refuses
 	advice, err := study.Advise{
-		Laplacian: data.Laplacian(), Products: products, Nodes: data.Split.Train, Methods: []string{p.Method.Name},
+		Laplacian: data.Laplacian(), Nodes: data.Split.Train, Methods: []string{p.Method.Name},
 		Layers: len(p.Samples), Samples: p.Samples, Batch: p.Batch, Repeats: 4, Seed: p.Seed,
+		Product: func(layer int, nodes []int32) (*graph.Features, error) {
+			return study.LayerProduct(ctx, model, data.Laplacian(), data.Features, p.Layers-1-layer, nodes)
+		},
 	}.Run(ctx)
 	if err != nil {
 		return ""

@@ -30,7 +30,7 @@ import (
 // drawing saves nothing, and the advice is the method full.
 type Advise struct {
 	Laplacian *graph.Laplacian  // required
-	Products  []*graph.Features // HW of each layer, next to the output first; or one product for all layers; required
+	Products  []*graph.Features // HW of each layer, next to the output first; or one product for all layers; required without Product
 	Nodes     []int32           // training nodes; required
 
 	Methods []string `default:"[\"ladies\",\"ladies-flat\",\"ladies-debiased\",\"ladies-flat-debiased\",\"fastgcn-flat-debiased\"]"` // to choose from
@@ -41,6 +41,10 @@ type Advise struct {
 	Most    int      `default:"8192" least:"1"` // largest sample size to consider
 	Repeats int      // mini-batches; 0 means 4 to 16, by the work of one
 	Seed    uint64
+
+	// Product, if not nil, gives HW at the given nodes of a layer, counted from the output: those
+	// that the measurement of Samples reads. It takes the place of Products.
+	Product func(layer int, nodes []int32) (*graph.Features, error)
 
 	contenders []Contender // of Methods
 }
@@ -120,6 +124,11 @@ func (a *Advise) layers(ctx context.Context) ([]LayerAdvice, error) {
 	var all []LayerAdvice
 	var above []samplers.Sampler
 	for l := range a.Layers {
+		if a.Product != nil {
+			if err := a.read(ctx, l, above); err != nil {
+				return nil, err
+			}
+		}
 		table, rows, err := a.measure(ctx, l, above)
 		if err != nil {
 			return nil, err
@@ -152,11 +161,39 @@ func (a *Advise) check() (err error) {
 		return errors.New("study: advice needs training nodes")
 	case a.Samples != nil && len(a.Samples) != a.Layers:
 		return fmt.Errorf("study: %d sample sizes for %d layers", len(a.Samples), a.Layers)
+	case a.Product != nil:
+		a.Products = make([]*graph.Features, a.Layers)
 	case len(a.Products) != 1 && len(a.Products) != a.Layers:
 		return fmt.Errorf("study: %d products HW for %d layers, want one a layer or one for all", len(a.Products), a.Layers)
 	}
 	a.contenders, err = Contenders(a.Methods, a.Laplacian, a.Nodes)
 	return err
+}
+
+// read makes the product of a layer. It holds only the rows that the measurement below the given
+// samplers reads, as one of several processes holds its rows.
+func (a *Advise) read(ctx context.Context, layer int, above []samplers.Sampler) error {
+	w := &errorWorker{study: &ApproxError{Laplacian: a.Laplacian, Nodes: a.Nodes, below: above, Batch: a.Batch, Seed: a.Seed}}
+	var nodes []int32
+	for r := range a.Repeats {
+		if _, err := w.begin(ctx, r); err != nil {
+			return err
+		}
+		nodes = append(nodes, w.exact.Blocks[0].Src...)
+	}
+	slices.Sort(nodes)
+	nodes = slices.Compact(nodes)
+	part, err := a.Product(layer, nodes)
+	if err != nil {
+		return err
+	}
+	all := *part
+	all.Rows, all.Share, all.Place = a.Laplacian.Nodes(), new(graph.Share), make([]int32, a.Laplacian.Nodes())
+	for k, v := range nodes {
+		all.Place[v] = int32(k)
+	}
+	a.Products[layer] = &all
+	return nil
 }
 
 // measure measures the errors of all methods in layer l from the output, whose rows the

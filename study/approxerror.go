@@ -236,7 +236,7 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, val
 	size := len(seeds) * c.Cols
 	w.truth, w.guess, w.sum = make([]float32, size), make([]float32, size), make([]float32, size)
 	block := w.exact.Blocks[0]
-	kernel.SpMMGather(w.truth, &block.Matrix, block.Src, c.Data, c.Cols)
+	w.study.propagate(w.truth, block)
 	values.norm[r] = math.Sqrt(squaredNorm(w.truth))
 	values.signal[r] = math.Sqrt(squaredSpread(w.truth, c.Cols))
 	values.candidates[r] = float64(len(block.Src))
@@ -264,7 +264,7 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 		if block.Control != nil {
 			return errors.New("it samples the change since earlier activations, which the study does not have")
 		}
-		kernel.SpMMGather(w.guess, &block.Matrix, block.Src, w.study.Product.Data, w.study.Product.Cols)
+		w.study.propagate(w.guess, block)
 		var squared float64
 		for j, y := range w.guess {
 			d := y - w.truth[j]
@@ -277,6 +277,12 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 	}
 	c.cross[r] = (squaredNorm(w.sum) - n*c.squared[r]) / (n * (n - 1))
 	return nil
+}
+
+// propagate writes P̃C of a block to dst.
+func (s *ApproxError) propagate(dst []float32, block *graph.Block) {
+	rows, _ := s.Product.Places(nil, block.Src) // Advise has read them all
+	kernel.SpMMGather(dst, &block.Matrix, rows, s.Product.Data, s.Product.Cols)
 }
 
 func squaredNorm(x []float32) float64 {

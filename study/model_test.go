@@ -70,7 +70,7 @@ func TestProducts(t *testing.T) {
 	if len(norms) != 3 || len(norms[2]) != nodes {
 		t.Errorf("norms of %d layers", len(norms))
 	}
-	if _, err := LayerProduct(t.Context(), m, p, x, 3); err == nil {
+	if _, err := LayerProduct(t.Context(), m, p, x, 3, nil); err == nil {
 		t.Error("no error about layer 4 of 3")
 	}
 }

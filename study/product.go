@@ -62,7 +62,7 @@ func Products(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.F
 	}
 	var all []*graph.Features
 	for l := range m.Convolutions {
-		hw, err := LayerProduct(ctx, m, p, x, l)
+		hw, err := LayerProduct(ctx, m, p, x, l, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -72,9 +72,10 @@ func Products(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.F
 	return all, nil
 }
 
-// LayerProduct returns HW of one convolution, as Products does. Layer 0 reads the features;
-// errors call it layer 1, as the command does.
-func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, layer int) (*graph.Features, error) {
+// LayerProduct returns HW of one convolution, as Products does: a row for each of nodes, or, if
+// they are nil, of the graph. Layer 0 reads the features; errors call it layer 1, as the command
+// does. It runs inference for the nodes up to the layer.
+func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, layer int, nodes []int32) (*graph.Features, error) {
 	if m == nil || x == nil || layer < 0 || layer >= len(m.Convolutions) {
 		return nil, fmt.Errorf("study: a product of layer %d needs a model with it, and features", layer+1)
 	}
@@ -86,14 +87,23 @@ func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *gra
 		return nil, fmt.Errorf("study: layer %d of the model has no float32 weight", layer+1)
 	}
 	weight := c.W.Value().Data().([]float32)
-	if layer == 0 {
+	switch {
+	case layer > 0:
+		h, width, err := m.InferHidden(ctx, p, x, nodes, layer)
+		if err != nil {
+			return nil, err
+		}
+		return Product(&graph.Features{Rows: len(h) / width, Cols: width, Data: h}, weight)
+	case nodes == nil:
 		return Product(x, weight)
 	}
-	h, width, err := m.InferHidden(ctx, p, x, nil, layer)
+	places, err := x.Places(nil, nodes)
 	if err != nil {
 		return nil, err
 	}
-	return Product(&graph.Features{Rows: p.Nodes(), Cols: width, Data: h}, weight)
+	rows := &graph.Features{Rows: len(nodes), Cols: x.Cols, Data: make([]float32, len(nodes)*x.Cols)}
+	kernel.GatherFeatures(rows.Data, x, places)
+	return Product(rows, weight)
 }
 
 // ModelNorms returns ‖(HW)_[i]‖ of every node and convolution of a trained

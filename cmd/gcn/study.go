@@ -62,7 +62,7 @@ func (o *subjectOptions) open(ctx context.Context) (*subject, error) {
 // and a random weight.
 func (o *studyOptions) product(ctx context.Context, s *subject, layer int) (*graph.Features, error) {
 	if s.model != nil {
-		return study.LayerProduct(ctx, s.model, s.data.Laplacian(), s.data.Features, layer-1)
+		return study.LayerProduct(ctx, s.model, s.data.Laplacian(), s.data.Features, layer-1, nil)
 	}
 	return run.RandomProduct(s.data, o.Hidden, o.Seed)
 }

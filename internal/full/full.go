@@ -110,8 +110,8 @@ func (c *Call) few() bool {
 // BLAS, on the numbers of cores and ranks, unless an op of the model mixes rows.
 //
 // Cost: one pass over the rows that the nodes need. Memory: the rows of two levels.
-// A second call for the same nodes keeps P·X of the rows above the features for later ones, if there
-// is memory for it. Data must not change between two calls.
+// A second call for the same nodes, or the first if it is small, keeps P·X of the rows above the
+// features for later ones, if there is memory for it. Data must not change between two calls.
 func (m *Model) Infer(ctx context.Context, c Call) (logits []float32, err error) {
 	if ctx == nil || c.P == nil {
 		return nil, fmt.Errorf("inference needs a context and a Laplacian")

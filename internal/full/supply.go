@@ -50,7 +50,7 @@ func (s *supply) rows(p *graph.Laplacian, to *[]float32, nodes []int32, lo int, 
 
 // supply computes P·X at the rows of s from lo on, of a share that ends before last, and
 // keeps it for later calls if there is memory for all of them. The first call for its nodes may be
-// the only one: it keeps no P·X. Where X is read in the order of a file, supply computes as many rows
+// the only one: it keeps a P·X that is small beside the memory. Where X is read in the order of a file, supply computes as many rows
 // as fit. Else each chunk computes its own. supply returns the end of its rows: a multiple of size
 // after lo, or last. A rank without rows calls it too, so that the others get its features.
 func (p *pass) supply(ctx context.Context, s *stage, lo, last, size int) (hi int, err error) {
@@ -68,10 +68,11 @@ func (p *pass) supply(ctx context.Context, s *stage, lo, last, size int) (hi int
 		if !shared {
 			end = p.fits(d, s.nodes, lo, hi, size, ordered)
 		}
-		if !shared && !ordered && (end < hi || !p.again) {
+		nodes := s.nodes[lo:end]
+		const small = 64 // parts of the memory
+		if !shared && !ordered && (end < hi || !p.again && uint64(4*len(nodes)*x.Cols) > memory.Limit()/small) {
 			continue
 		}
-		nodes := s.nodes[lo:end]
 		px, err := reserve(&d.px, len(nodes)*x.Cols, propagatedText(len(nodes), x))
 		switch {
 		case err != nil:

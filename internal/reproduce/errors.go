@@ -34,7 +34,7 @@ func (r *runner) errors(ctx context.Context, k key) (any, error) {
 		return nil, err
 	}
 	p, train := r.data.Laplacian(), r.data.Split.Train
-	hw, err := study.LayerProduct(ctx, model, p, r.data.Features, 0)
+	hw, err := study.LayerProduct(ctx, model, p, r.data.Features, 0, nil)
 	if err != nil {
 		return nil, err
 	}
