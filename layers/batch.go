@@ -254,7 +254,8 @@ func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error
 		}
 		below := batch.Blocks[l-1].Dst
 		if len(below) != len(block.Src) {
-			return fmt.Errorf("layers: layer %d has %d input nodes, the layer below %d output nodes", l, len(block.Src), len(below))
+			return fmt.Errorf("layers: layer %d has %d input nodes, the layer below %d output nodes",
+				l, len(block.Src), len(below))
 		}
 		for k, v := range block.Src {
 			if below[k] != v {

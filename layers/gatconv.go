@@ -35,7 +35,8 @@ type Attention struct {
 // the graph.
 func NewGATConv(g *G.ExprGraph, name string, in, out, heads int, average bool, o ParameterOptions) (*GraphConv, error) {
 	if heads < 1 || !average && out%heads != 0 {
-		return nil, fmt.Errorf("layers: layer %q of width %d with %d heads: want a multiple of the heads", name, out, heads)
+		return nil, fmt.Errorf("layers: layer %q of width %d with %d heads: want a multiple of the heads",
+			name, out, heads)
 	}
 	columns := out
 	if average {
@@ -57,7 +58,8 @@ func NewGATConv(g *G.ExprGraph, name string, in, out, heads int, average bool, o
 		if *v.node, values, err = newParameter(g, name+"."+v.name, columns); err != nil {
 			return nil, err
 		}
-		width, rng := columns/heads, o.generator(name+"."+v.name)
+		width := columns / heads
+		rng := o.generator(name + "." + v.name)
 		for h := range heads {
 			o.Init(rng, width, 1, values[h*width:(h+1)*width], nil)
 		}
@@ -71,7 +73,8 @@ func (l *GraphConv) attend(c *chain, slot *ops.Slot, h *G.Node) *G.Node {
 	if slot.KeepsHistory() {
 		return c.node(nil, fmt.Errorf("layers: attention has no history of activations: the sampler is a method with a control variate, which needs P; take another method"))
 	}
-	z, a := c.node(ops.MatMul(h, l.W)), l.Attention
+	z := c.node(ops.MatMul(h, l.W))
+	a := l.Attention
 	return c.node(ops.Attention(slot, z, a.Source, a.Target, l.B, ops.AttentionOptions{
 		Heads: a.Heads, Average: a.Average, Plain: a.Plain, Dropout: a.Dropout.Rate, Mode: a.Dropout.Mode,
 	}))

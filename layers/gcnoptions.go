@@ -156,7 +156,8 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 		what  string
 	}{
 		{o.Form > FormEquation || o.HiddenResidual > ResidualLinear,
-			fmt.Sprintf("of form %d with residual connection %d: one of them is unknown", o.Form, o.HiddenResidual)},
+			fmt.Sprintf("of form %d with residual connection %d: one of them is unknown",
+				o.Form, o.HiddenResidual)},
 		{o.Hidden < 0 || !(o.Dropout < 1) || !(o.ClassifierDropout < 1),
 			fmt.Sprintf("of width %d, dropout %v and %v before the classifier: want a positive width and rates below 1", o.Hidden, o.Dropout, o.ClassifierDropout)},
 		{o.Heads < 0 || o.OutputHeads < 0, fmt.Sprintf("of %d and %d heads, want positive numbers, or 0 for the default", o.Heads, o.OutputHeads)},

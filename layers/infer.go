@@ -116,7 +116,8 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 // of FormEquation has its logits at the last layer.
 func (m *GCN) InferHidden(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32, layer int) ([]float32, int, error) {
 	if layer < 1 || layer > len(m.hidden) {
-		return nil, 0, fmt.Errorf("layers: inference: the model has the layers 1 to %d, not %d", len(m.hidden), layer)
+		return nil, 0, fmt.Errorf("layers: inference: the model has the layers 1 to %d, not %d",
+			len(m.hidden), layer)
 	}
 	c, err := m.call(p, x, nodes)
 	if err != nil {
@@ -159,7 +160,8 @@ func (m *GCN) CheckBound(p *graph.Laplacian, x *graph.Features, nodes []int32) e
 // convolutions, with its features. Memory: the same, or of one edge less if the model reads only
 // P·X. ReadPropagated saves the time for rows of P·X that no change has touched.
 func (m *GCN) InferOverlay(ctx context.Context, o *graph.Overlay, nodes []int32) ([]float32, error) {
-	hops, propagated := len(m.Convolutions), m.full != nil && !m.full.ReadsInputs()
+	hops := len(m.Convolutions)
+	propagated := m.full != nil && !m.full.ReadsInputs()
 	if propagated {
 		hops--
 	}
@@ -193,7 +195,11 @@ func (m *GCN) InferOverlay(ctx context.Context, o *graph.Overlay, nodes []int32)
 // the other rows 0; the caller's pass then returns the context's error.
 func (m *GCN) propagated(ctx context.Context, o *graph.Overlay, nodes []int32) (px *graph.Features, sums []float32) {
 	p, x := o.Base()
-	px = &graph.Features{Rows: len(nodes), Cols: x.Cols, Data: make([]float32, len(nodes)*x.Cols)}
+	px = &graph.Features{
+		Rows: len(nodes),
+		Cols: x.Cols,
+		Data: make([]float32, len(nodes)*x.Cols),
+	}
 	sums = make([]float32, len(nodes))
 	kept := m.known.of(p, x) && m.known.px.Data != nil
 	for k := 0; k < len(nodes) && ctx.Err() == nil; k++ {

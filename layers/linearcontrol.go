@@ -68,7 +68,8 @@ func (r *refresher) useLinear(slots []*ops.Slot, o GCNOptions) error {
 		return err
 	}
 	rows, features := len(r.rows[1]), o.ExactInput.px.Cols
-	if err := memory.Check(fmt.Sprintf("layers: P·(P·X) of %d nodes with %d features", rows, features), memory.Product(int64(rows), int64(features), 4)); err != nil {
+	if err := memory.Check(fmt.Sprintf("layers: P·(P·X) of %d nodes with %d features", rows,
+		features), memory.Product(int64(rows), int64(features), 4)); err != nil {
 		return fmt.Errorf("%w; leave out the linear control (linear=0)", err)
 	}
 	c, err := ops.NewLinearControl(slots[1], rows, features, o.Hidden)
@@ -90,7 +91,8 @@ func (r *refresher) useLinear(slots []*ops.Slot, o GCNOptions) error {
 func (c *linearControl) set(block *graph.Block, rows []int32) error {
 	c.rho = c.rho[:0]
 	for i, row := range rows {
-		rest, values := float64(c.pr[row]), block.Matrix.RowValues(i)
+		rest := float64(c.pr[row])
+		values := block.Matrix.RowValues(i)
 		for k, j := range block.Matrix.Row(i) {
 			rest -= graph.Weight(values, k) * float64(c.r[block.Src[j]])
 		}
@@ -110,9 +112,14 @@ func (c *linearControl) propagate(ctx context.Context, call full.Call, wanted, i
 		to rowsOfNodes
 	}{
 		{c.exact.px, rowsOfNodes{c.SetPropagated, index, 0}},
-		{&graph.Features{Rows: len(c.r), Cols: 1, Data: c.r}, rowsOfNodes{func(first int, rows []float32) { copy(c.pr[first:], rows) }, index, 0}},
+		{&graph.Features{
+			Rows: len(c.r),
+			Cols: 1,
+			Data: c.r,
+		}, rowsOfNodes{func(first int, rows []float32) { copy(c.pr[first:], rows) }, index, 0}},
 	} {
-		g, slot := G.NewGraph(), ops.NewSlot(1, 1)
+		g := G.NewGraph()
+		slot := ops.NewSlot(1, 1)
 		px, err := ops.Features(g, of.x, slot)
 		if err == nil {
 			px, err = ops.Propagate(slot, px)

@@ -74,13 +74,15 @@ func newParameter(g *G.ExprGraph, name string, shape ...int) (*G.Node, []float32
 	if size > 0 {
 		size += others
 	}
-	what := fmt.Sprintf("layers: the parameters up to %q of shape %v, with gradients and optimiser state", name, shape)
+	what := fmt.Sprintf("layers: the parameters up to %q of shape %v, with gradients and optimiser state",
+		name, shape)
 	if err := memory.Check(what, size); err != nil {
 		return nil, nil, err
 	}
 	values := make([]float32, count)
 	value := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values))
-	return G.NewTensor(g, tensor.Float32, len(shape), G.WithShape(shape...), G.WithName(name), G.WithValue(value)), values, nil
+	return G.NewTensor(g, tensor.Float32, len(shape), G.WithShape(shape...),
+		G.WithName(name), G.WithValue(value)), values, nil
 }
 
 // newVector adds a parameter of equal values.
@@ -99,7 +101,8 @@ func valueOf(n *G.Node) ([]float32, error) {
 	}
 	v, ok := n.Value().(*tensor.Dense)
 	if !ok || v.Dtype() != tensor.Float32 {
-		return nil, fmt.Errorf("layers: parameter %q holds a %T, want a float32 tensor", n.Name(), n.Value())
+		return nil, fmt.Errorf("layers: parameter %q holds a %T, want a float32 tensor",
+			n.Name(), n.Value())
 	}
 	return v.Float32s()[:n.Shape().TotalSize()], nil
 }

@@ -117,7 +117,8 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 	if o.ControlHalf {
 		size, half = 2, ""
 	}
-	if err := memory.Check(fmt.Sprintf("layers: histories of %d rows of width %d", rows, o.Hidden), memory.Product(rows, int64(o.Hidden), size)); err != nil {
+	if err := memory.Check(fmt.Sprintf("layers: histories of %d rows of width %d", rows,
+		o.Hidden), memory.Product(rows, int64(o.Hidden), size)); err != nil {
 		return fmt.Errorf("%w; take %sa smaller width, a rolling control, or none", err, half)
 	}
 	for l := range slots {
@@ -224,7 +225,8 @@ func gather[T any](dst, table []T, nodes []int32, which string) ([]T, error) {
 	dst = dst[:0]
 	for k, v := range nodes {
 		if v < 0 || int(v) >= len(table) {
-			return dst, fmt.Errorf("%s node %d of the block is %d, outside [0, %d)", which, k, v, len(table))
+			return dst, fmt.Errorf("%s node %d of the block is %d, outside [0, %d)",
+				which, k, v, len(table))
 		}
 		dst = append(dst, table[v])
 	}

@@ -115,7 +115,8 @@ func (c *Comparison) Valid(name string) study.Spread {
 // Sheet returns the table: for each method its scores as mean ± standard error over
 // the runs, and the mean number of batches and milliseconds a batch.
 func (c *Comparison) Sheet() *Sheet {
-	s := NewSheet(c.Title, "method", "runs", "validation "+c.Metric, "test "+c.Metric, "batches", "training ms/batch", "sampling ms/batch")
+	s := NewSheet(c.Title, "method", "runs", "validation "+c.Metric, "test "+c.Metric,
+		"batches", "training ms/batch", "sampling ms/batch")
 	for _, name := range c.names {
 		runs := c.runs[name]
 		s.Add(name, len(runs), c.Valid(name), c.Test(name),

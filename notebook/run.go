@@ -122,9 +122,11 @@ func (r *Run) Summary() *Sheet {
 	}
 	s.Add("batches", fmt.Sprint(h.Batches)+r.stopText())
 	s.Add("parameters", h.Parameters)
-	s.Add("best validation "+r.metric(), fmt.Sprintf("%s, after %d batches", study.Text(h.Best), h.BestBatch))
+	s.Add("best validation "+r.metric(), fmt.Sprintf("%s, after %d batches",
+		study.Text(h.Best), h.BestBatch))
 	s.Add("test "+r.metric(), h.Test)
-	return s.Add("milliseconds a batch", fmt.Sprintf("%.1f training, %.1f sampling on one worker", h.TrainMS, h.SamplingMS))
+	return s.Add("milliseconds a batch", fmt.Sprintf("%.1f training, %.1f sampling on one worker",
+		h.TrainMS, h.SamplingMS))
 }
 
 func (r *Run) stopText() string {
@@ -203,7 +205,8 @@ func (r *Run) screen() *screen {
 // progress records a batch, and shows the progress now and then.
 func (s *screen) progress(p train.Progress) {
 	if p.Evaluated {
-		s.evaluations = append(s.evaluations, train.Evaluation{Batch: p.Batch, Loss: p.Loss, Valid: p.Valid})
+		s.evaluations = append(s.evaluations, train.Evaluation{Batch: p.Batch,
+			Loss: p.Loss, Valid: p.Valid})
 	}
 	if s.live == nil {
 		if s.line.Total = cmp.Or(p.MaxBatches, s.line.Total); s.line.due(p.Batch) {
@@ -251,7 +254,8 @@ func progressText(p train.Progress) string {
 	if p.MaxBatches > 0 {
 		text += fmt.Sprintf(" of %d", p.MaxBatches)
 	}
-	text += fmt.Sprintf(", loss %s, validation %s (best %s)", study.Text(p.Loss), study.Text(p.Valid), study.Text(p.Best))
+	text += fmt.Sprintf(", loss %s, validation %s (best %s)", study.Text(p.Loss),
+		study.Text(p.Valid), study.Text(p.Best))
 	if p.Left > 0 {
 		text += fmt.Sprintf(", %v left", p.Left.Round(time.Second))
 	}

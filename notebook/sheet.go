@@ -65,7 +65,8 @@ func (s *Sheet) HTML() string {
 		}
 		return "right"
 	}
-	funcs := template.FuncMap{"align": align, "headed": s.headed, "rows": func() [][]string { return s.rows }}
+	funcs := template.FuncMap{"align": align, "headed": s.headed,
+		"rows": func() [][]string { return s.rows }}
 	var b bytes.Buffer
 	_ = template.Must(template.New("sheet").Funcs(funcs).Parse(sheetText)).Execute(&b, s) // into memory, which cannot fail
 	return string(markup.Clean(b.Bytes()))

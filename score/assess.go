@@ -83,7 +83,8 @@ func Assess(probabilities []float32, labels *graph.Labels, nodes []int32) (*Asse
 			}
 			row := probabilities[i*width : (i+1)*width]
 			if labels.Tasks == 0 {
-				truth, best := labels.Class[v], predictedClass(row)
+				truth := labels.Class[v]
+				best := predictedClass(row)
 				right := best == int(truth)
 				a.Confusion[truth][best]++
 				a.Rows[truth].Nodes++

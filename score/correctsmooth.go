@@ -115,7 +115,9 @@ func CorrectAndSmooth(ctx context.Context, probabilities []float32, d *datasets.
 		return nil, nil, err
 	}
 	chosen.ModelValid = number(model)
-	g, best, corrected := c.matrix(), c.matrix(), c.matrix()
+	g := c.matrix()
+	best := c.matrix()
+	corrected := c.matrix()
 	smooth := func(correct, alpha, scale float64) (found bool, err error) {
 		if err := c.smooth(ctx, alpha, g); err != nil {
 			return false, err
@@ -175,7 +177,8 @@ type corrector struct {
 }
 
 func newCorrector(probabilities []float32, d *datasets.Data, o CorrectSmoothOptions) *corrector {
-	n, width := d.Nodes(), d.Labels.Classes
+	n := d.Nodes()
+	width := d.Labels.Classes
 	c := &corrector{
 		CorrectSmoothOptions: o,
 
@@ -189,7 +192,8 @@ func newCorrector(probabilities []float32, d *datasets.Data, o CorrectSmoothOpti
 	c.errors, c.corrected, c.scaled, c.product = c.matrix(), c.matrix(), c.matrix(), c.matrix()
 	for i := range n {
 		c.class[i] = -1
-		degree, values := 0.0, d.Graph.RowValues(i)
+		degree := 0.0
+		values := d.Graph.RowValues(i)
 		for k := range d.Graph.Degree(i) {
 			degree += graph.Weight(values, k)
 		}
@@ -260,12 +264,14 @@ func (c *corrector) spread(ctx context.Context, x, start []float32, alpha float6
 		}
 		var moved atomic.Bool
 		c.each(func(i int) {
-			to, from := c.row(x, i), c.row(start, i)
+			to := c.row(x, i)
+			from := c.row(start, i)
 			if keep && c.class[i] >= 0 {
 				copy(to, from)
 				return
 			}
-			factor, same := alpha*float64(c.root[i]), true
+			factor := alpha * float64(c.root[i])
+			same := true
 			for k, v := range c.row(c.product, i) {
 				next := min(max(float32((1-alpha)*float64(from[k])+factor*float64(v)), low), high)
 				same = same && next == to[k]

@@ -129,7 +129,8 @@ func (s *Sample) Score(metric datasets.Metric, scores []float32, labels *graph.L
 // deviations returns each node's (aᵢ − R·bᵢ)/b̄, the mean over the parts of the metric. It is
 // yᵢ − ȳ if all labels are known.
 func deviations(metric datasets.Metric, scores []float32, y *graph.Labels, nodes []int32) []float64 {
-	parts, used := ratios(metric, scores, y, nodes), 0.0
+	parts := ratios(metric, scores, y, nodes)
+	used := 0.0
 	for _, p := range parts {
 		if p.b > 0 {
 			used++

@@ -123,7 +123,8 @@ type ratio struct{ a, b float64 }
 func count(metric datasets.Metric, row []float32, y *graph.Labels, node int32, t int) ratio {
 	yes, known := label(y, node, t)
 	predicted := row[t] > 0
-	right, pairs := predicted == yes, y.Tasks > 0 && metric == datasets.MicroF1
+	right := predicted == yes
+	pairs := y.Tasks > 0 && metric == datasets.MicroF1
 	if y.Tasks == 0 {
 		right = predictedClass(row) == int(y.Class[node])
 	}
@@ -148,7 +149,8 @@ func ratios(metric datasets.Metric, scores []float32, y *graph.Labels, nodes []i
 	width := y.Outputs()
 	for i, v := range nodes {
 		for t := range tasksOf(y) {
-			c, part := count(metric, scores[i*width:(i+1)*width], y, v, t), &parts[t%len(parts)]
+			c := count(metric, scores[i*width:(i+1)*width], y, v, t)
+			part := &parts[t%len(parts)]
 			part.a, part.b = part.a+c.a, part.b+c.b
 		}
 	}
@@ -169,7 +171,8 @@ func mean(parts []ratio) float64 {
 
 // predictedClass returns the class with the highest score, the first of equals.
 func predictedClass(scores []float32) int {
-	best, highest := 0, float32(math.Inf(-1))
+	best := 0
+	highest := float32(math.Inf(-1))
 	for c, s := range scores {
 		if s > highest {
 			best, highest = c, s

@@ -41,7 +41,13 @@ var _ Context = (*Ctx)(nil)
 
 // CtxFromCUContext wraps a context.
 func CtxFromCUContext(_ Device, c CUContext, _ ContextFlags) *Ctx {
-	return &Ctx{c: c, work: make(chan func() error), errs: make(chan error, 1), signal: make(chan struct{}), started: make(chan struct{})}
+	return &Ctx{
+		c:       c,
+		work:    make(chan func() error),
+		errs:    make(chan error, 1),
+		signal:  make(chan struct{}),
+		started: make(chan struct{}),
+	}
 }
 
 // CUDAContext returns the wrapped context. Without a GPU it is the zero value.

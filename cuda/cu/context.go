@@ -82,7 +82,8 @@ func primary(d Device) (*context, error) {
 		return nil, err
 	}
 	// Non-blocking: not ordered against the legacy stream, which nothing here uses.
-	if err := check(C.gcn_cu_stream_create(c.handle, &c.main, C.uint(NonBlocking)), "cuStreamCreate"); err != nil {
+	if err := check(C.gcn_cu_stream_create(c.handle, &c.main,
+		C.uint(NonBlocking)), "cuStreamCreate"); err != nil {
 		return nil, err
 	}
 	// A driver that does not know the attribute has no such device.

@@ -81,7 +81,8 @@ func (d Device) Name() (string, error) {
 		return "", err
 	}
 	var name [256]C.char
-	if err := check(C.gcn_cu_device_name(&name[0], C.int(len(name)), C.CUdevice(d)), "cuDeviceGetName"); err != nil {
+	if err := check(C.gcn_cu_device_name(&name[0], C.int(len(name)),
+		C.CUdevice(d)), "cuDeviceGetName"); err != nil {
 		return "", err
 	}
 	return C.GoString(&name[0]), nil
@@ -119,7 +120,8 @@ func (d Device) Attribute(a DeviceAttribute) (int, error) {
 		return 0, err
 	}
 	var v C.int
-	err := checkf(C.gcn_cu_device_attribute(&v, C.int(a), C.CUdevice(d)), "cuDeviceGetAttribute(%d)", int(a))
+	err := checkf(C.gcn_cu_device_attribute(&v, C.int(a), C.CUdevice(d)),
+		"cuDeviceGetAttribute(%d)", int(a))
 	return int(v), err
 }
 

@@ -31,7 +31,8 @@ const (
 
 // Error is the driver's name of the result, its number, and its explanation.
 func (r Result) Error() string {
-	name, text := C.gcn_cu_error_name(C.CUresult(r)), C.gcn_cu_error_text(C.CUresult(r))
+	name := C.gcn_cu_error_name(C.CUresult(r))
+	text := C.gcn_cu_error_text(C.CUresult(r))
 	switch {
 	case name == nil:
 		return fmt.Sprintf("CUDA error %d", int32(r))

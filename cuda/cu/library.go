@@ -25,7 +25,8 @@ var load = sync.OnceValue(func() error {
 
 // folders are where containers, WSL and some distributions put the driver without
 // telling the dynamic linker.
-var folders = []string{"/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/wsl/lib", "/usr/lib64/nvidia", "/run/opengl-driver/lib"}
+var folders = []string{"/usr/local/nvidia/lib64", "/usr/local/nvidia/lib",
+	"/usr/lib/wsl/lib", "/usr/lib64/nvidia", "/run/opengl-driver/lib"}
 
 // candidates are the files to try, in order.
 func candidates(getenv func(string) string) []string {

@@ -47,7 +47,8 @@ func MemAlloc(bytes int64) (DevicePtr, error) {
 		return 0, err
 	}
 	var p C.CUdeviceptr
-	if err := checkf(C.gcn_cu_alloc(c.handle, &p, C.size_t(bytes)), "cuMemAlloc(%d bytes)", bytes); err != nil {
+	if err := checkf(C.gcn_cu_alloc(c.handle, &p, C.size_t(bytes)),
+		"cuMemAlloc(%d bytes)", bytes); err != nil {
 		return 0, err
 	}
 	count.Allocs.Add(1)
@@ -93,7 +94,8 @@ func MemAllocHost(bytes int64) (unsafe.Pointer, error) {
 	}
 	var p unsafe.Pointer
 	const portable = 1 // CU_MEMHOSTALLOC_PORTABLE: pinned for every context
-	err = checkf(C.gcn_cu_host_alloc(c.handle, &p, C.size_t(bytes), portable), "cuMemHostAlloc(%d bytes)", bytes)
+	err = checkf(C.gcn_cu_host_alloc(c.handle, &p, C.size_t(bytes),
+		portable), "cuMemHostAlloc(%d bytes)", bytes)
 	return p, err
 }
 
@@ -167,5 +169,6 @@ func MemsetD8(dst DevicePtr, v byte, n int64) error {
 	if err != nil {
 		return err
 	}
-	return checkf(C.gcn_cu_set8(c.handle, C.CUdeviceptr(dst), C.uchar(v), C.size_t(n), c.main), "cuMemsetD8(%d bytes at %v)", n, dst)
+	return checkf(C.gcn_cu_set8(c.handle, C.CUdeviceptr(dst), C.uchar(v),
+		C.size_t(n), c.main), "cuMemsetD8(%d bytes at %v)", n, dst)
 }

@@ -161,5 +161,6 @@ func (f Function) launch(stream Stream, grid, block Dim, shared int, words *C.ui
 	if r == 0 {
 		return nil
 	}
-	return checkf(r, "cuLaunchKernel(%s, grid %v, block %v, %d bytes shared)", f.name, grid, block, shared)
+	return checkf(r, "cuLaunchKernel(%s, grid %v, block %v, %d bytes shared)",
+		f.name, grid, block, shared)
 }

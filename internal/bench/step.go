@@ -176,8 +176,7 @@ func (b *stepBench) inTurn(ctx context.Context, floor *floor, r *StepReport) err
 		}
 		sampling, steps, floors = append(sampling, milliseconds(drawn.Sub(start))), append(steps, milliseconds(stepped.Sub(drawn))), append(floors, milliseconds(least))
 	}
-	from := min(b.Discard, len(steps)/5)
-	to := len(steps) - from
+	from, to := min(b.Discard, len(steps)/5), len(steps)-min(b.Discard, len(steps)/5)
 	sampling, steps, floors = sampling[from:to], steps[from:to], floors[from:to]
 	r.Batches, r.Times = len(steps), newTimes(steps)
 	r.FloorMS, r.SamplingMedianMS = study.Median(floors), study.Median(sampling)

@@ -109,6 +109,7 @@ func checkMatrix(name string, x []float32, ld, rows, cols int, trans bool) {
 		panic(fmt.Sprintf("blas: Sgemm: rows of %s are %d apart but %d long", name, ld, cols))
 	}
 	if rows > 0 && cols > 0 && len(x) < (rows-1)*ld+cols {
-		panic(fmt.Sprintf("blas: Sgemm: %s is %d×%d, rows %d apart, in a slice of %d", name, rows, cols, ld, len(x)))
+		panic(fmt.Sprintf("blas: Sgemm: %s is %d×%d, rows %d apart, in a slice of %d",
+			name, rows, cols, ld, len(x)))
 	}
 }

@@ -21,7 +21,8 @@ func (pure) Sgemm(transA, transB bool, m, n, k int, alpha float32, a []float32, 
 	if m == 0 || n == 0 {
 		return
 	}
-	gonum.Implementation{}.Sgemm(flag(transA), flag(transB), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+	gonum.Implementation{}.Sgemm(flag(transA), flag(transB), m,
+		n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
 func flag(trans bool) gblas.Transpose {

@@ -67,13 +67,17 @@ type tile struct {
 func (n *native) multiply(width int, t *tile) {
 	switch {
 	case n.level == simd.AVX512 && width == n.wide:
-		tile12x32AVX512(t.c, t.ldc, t.numbers, t.rows, t.cols, t.a, t.rowStep, t.kStep, t.b, t.k, t.alpha, t.in, t.ldin, t.beta, t.betaStep)
+		tile12x32AVX512(t.c, t.ldc, t.numbers, t.rows, t.cols, t.a, t.rowStep, t.kStep,
+			t.b, t.k, t.alpha, t.in, t.ldin, t.beta, t.betaStep)
 	case n.level == simd.AVX512:
-		tile12x16AVX512(t.c, t.ldc, t.numbers, t.rows, t.cols, t.a, t.rowStep, t.kStep, t.b, t.k, t.alpha, t.in, t.ldin, t.beta, t.betaStep)
+		tile12x16AVX512(t.c, t.ldc, t.numbers, t.rows, t.cols, t.a, t.rowStep, t.kStep,
+			t.b, t.k, t.alpha, t.in, t.ldin, t.beta, t.betaStep)
 	case width == n.wide:
-		tile6x16AVX2(t.c, t.ldc, t.numbers, t.rows, t.cols, t.a, t.rowStep, t.kStep, t.b, t.k, t.alpha, t.in, t.ldin, t.beta, t.betaStep)
+		tile6x16AVX2(t.c, t.ldc, t.numbers, t.rows, t.cols, t.a, t.rowStep, t.kStep,
+			t.b, t.k, t.alpha, t.in, t.ldin, t.beta, t.betaStep)
 	default:
-		tile6x8AVX2(t.c, t.ldc, t.numbers, t.rows, t.cols, t.a, t.rowStep, t.kStep, t.b, t.k, t.alpha, t.in, t.ldin, t.beta, t.betaStep)
+		tile6x8AVX2(t.c, t.ldc, t.numbers, t.rows, t.cols, t.a, t.rowStep, t.kStep,
+			t.b, t.k, t.alpha, t.in, t.ldin, t.beta, t.betaStep)
 	}
 }
 
@@ -263,7 +267,8 @@ func (g *band) multiply() {
 	grain := max(1, (1<<18)/(rows*side*g.k))
 	parallel.For(across*down, grain, func(lo, hi int) {
 		for t := lo; t < hi; t++ {
-			i, j := t/across*rows, t%across*side
+			i := t / across * rows
+			j := t % across * side
 			g.task(i, min(i+rows, g.m), j, min(j+side, g.cols))
 		}
 	})

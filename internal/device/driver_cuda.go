@@ -111,7 +111,8 @@ func (c *cuda) launch(kernel string, blocks, threads int, args []uint64) error {
 }
 
 func (c *cuda) sgemm(transA, transB bool, m, n, k int, a Pointer, lda int, b Pointer, ldb int, beta float32, to Pointer, ldc int) error {
-	return c.blas.Sgemm(cublas.T(transA), cublas.T(transB), m, n, k, 1, cu.DevicePtr(a), lda, cu.DevicePtr(b), ldb, beta, cu.DevicePtr(to), ldc)
+	return c.blas.Sgemm(cublas.T(transA), cublas.T(transB), m, n, k, 1, cu.DevicePtr(a),
+		lda, cu.DevicePtr(b), ldb, beta, cu.DevicePtr(to), ldc)
 }
 
 type cudaEvent struct {
@@ -157,5 +158,6 @@ func Describe() string {
 	if err != nil {
 		products = err.Error()
 	}
-	return fmt.Sprintf("%s, %d MiB, driver for CUDA %d.%d, %s", name, bytes>>20, version/1000, version%1000/10, products)
+	return fmt.Sprintf("%s, %d MiB, driver for CUDA %d.%d, %s", name,
+		bytes>>20, version/1000, version%1000/10, products)
 }

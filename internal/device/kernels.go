@@ -147,12 +147,14 @@ func (d *Device) ColumnSums(dst, x, y, scale Pointer, rows, width int) error {
 // or 0 if the target (int32) is −1. It sets probs, which may be 0, to the softmax. smoothing is
 // the label smoothing.
 func (d *Device) SoftmaxLoss(probs, rowLoss, logits, target, weight Pointer, smoothing float64, rows, classes int) error {
-	return d.warps("gcn_softmax_loss", rows, probs, rowLoss, logits, target, weight, smoothing, rows, classes)
+	return d.warps("gcn_softmax_loss", rows, probs, rowLoss, logits,
+		target, weight, smoothing, rows, classes)
 }
 
 // SoftmaxGradient sets dst to *upstream times the gradient of SoftmaxLoss.
 func (d *Device) SoftmaxGradient(dst, probs, target, weight, upstream Pointer, smoothing float64, rows, classes int) error {
-	return d.elements("gcn_softmax_gradient", rows*classes, dst, probs, target, weight, upstream, smoothing, rows, classes)
+	return d.elements("gcn_softmax_gradient", rows*classes, dst, probs,
+		target, weight, upstream, smoothing, rows, classes)
 }
 
 // BCELoss sets rowLoss[i] (float64) to share[i]·Σ of the row's binary cross-entropies,
@@ -289,7 +291,8 @@ func (d *Device) Sgemm(transA, transB bool, m, n, k int, a Pointer, lda int, b P
 // columns of x, without Bessel's correction, and 1/√(variance + 1e-5). If x is 0,
 // mean and variance are the given ones.
 func (d *Device) BatchMoments(moments, x, mean, variance Pointer, rows, width int) error {
-	return d.launch("gcn_batch_moments", ceil(width, warp), warp*warp, moments, x, mean, variance, rows, width)
+	return d.launch("gcn_batch_moments", ceil(width, warp), warp*warp,
+		moments, x, mean, variance, rows, width)
 }
 
 // BatchNorm normalises the columns of x by BatchMoments and sets dst to gain·column + shift. It
@@ -302,11 +305,13 @@ func (d *Device) BatchNorm(dst, normalized, moments, x, gain, shift Pointer, row
 // of 2·width float64 values if the moments are of this input, else 0. dst may be grad.
 func (d *Device) BatchNormGradient(dst, grad, normalized, moments, sums, gain Pointer, rows, width int) error {
 	if sums != 0 {
-		if err := d.launch("gcn_batch_norm_sums", ceil(width, warp), warp*warp, sums, grad, normalized, rows, width); err != nil {
+		if err := d.launch("gcn_batch_norm_sums", ceil(width, warp), warp*warp,
+			sums, grad, normalized, rows, width); err != nil {
 			return err
 		}
 	}
-	return d.elements("gcn_batch_norm_gradient", rows*width, dst, grad, normalized, moments, sums, gain, rows, width)
+	return d.elements("gcn_batch_norm_gradient", rows*width, dst, grad,
+		normalized, moments, sums, gain, rows, width)
 }
 
 // BatchMoment sets dst to factor times a row of BatchMoments.

@@ -116,7 +116,8 @@ func (f *files) archive() string { return filepath.Join(f.folder, f.Files[0].Nam
 
 // kept returns the error to report after one about downloaded files.
 func (f *files) kept(err error) error {
-	return fmt.Errorf("%w (the downloaded files are kept in %s: delete the folder to download them again)", err, f.folder)
+	return fmt.Errorf("%w (the downloaded files are kept in %s: delete the folder to download them again)",
+		err, f.folder)
 }
 
 // download downloads the files that are not there, checks all of them, and unpacks an archive. It
@@ -133,7 +134,8 @@ func (f *files) download(ctx context.Context) (notes []string, err error) {
 	for _, file := range f.Files {
 		address := regexp.MustCompile("//[^/]*@").ReplaceAllString(f.address(file), "//") // without user and password
 		sum, err := f.Client.download(ctx, f.address(file), filepath.Join(f.folder, file.Name), file.SHA256, func(stage string, done, total int64) {
-			f.Progress(Progress{Name: f.Name, Stage: stage, File: file.Name, Address: address, Done: done, Total: total})
+			f.Progress(Progress{Name: f.Name, Stage: stage, File: file.Name,
+				Address: address, Done: done, Total: total})
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", address, err)
@@ -165,7 +167,8 @@ func (f *files) makeFolder() error {
 		what := fmt.Sprintf("%s to download and up to %s to unpack: %s of disk space in %s",
 			memory.Text(f.Archive), memory.Text(f.Unpacked), memory.Text(f.Archive+f.Unpacked), f.folder)
 		if free, known := freeSpace(filepath.Dir(f.folder)); known && f.Archive+f.Unpacked > free {
-			return fmt.Errorf("%s, where %s are free: --cache names another folder", what, memory.Text(free))
+			return fmt.Errorf("%s, where %s are free: --cache names another folder",
+				what, memory.Text(free))
 		}
 		f.note(what)
 	}

@@ -63,5 +63,6 @@ func Find(name string) (*Set, error) {
 			return &set, nil
 		}
 	}
-	return nil, fmt.Errorf("datasets: %q: unknown data set; want one of %s", name, strings.Join(Names(), ", "))
+	return nil, fmt.Errorf("datasets: %q: unknown data set; want one of %s",
+		name, strings.Join(Names(), ", "))
 }

@@ -32,7 +32,8 @@ func unpack(ctx context.Context, archive, dir string) error {
 	}
 	defer z.Close()
 	defer context.AfterFunc(ctx, func() { z.Close() })() // reading then ends
-	most, total := uint64(unpackedSlack+unpackedPerByte*info.Size()), uint64(0)
+	most := uint64(unpackedSlack + unpackedPerByte*info.Size())
+	total := uint64(0)
 	for _, entry := range z.File {
 		name := strings.TrimSuffix(entry.Name, "/")
 		switch {

@@ -23,7 +23,10 @@ type Archive struct {
 // OpenArchive opens a .npz file. The error names the file, and wraps ErrFormat if it
 // is not a zip archive.
 func OpenArchive(path string) (*Archive, error) {
-	return open(path, func(f *os.File, size int64) (*Archive, error) { return NewArchive(path, f, size) })
+	return open(path, func(f *os.File, size int64) (*Archive, error) {
+		return NewArchive(path,
+			f, size)
+	})
 }
 
 func open[T any](path string, read func(f *os.File, size int64) (*T, error)) (*T, error) {
@@ -81,7 +84,8 @@ func (a *Archive) Has(key string) bool { return a.members[key] != nil }
 func (a *Archive) Open(key string) (*Reader, error) {
 	f := a.members[key]
 	if f == nil {
-		return nil, fmt.Errorf("npy: %s: no array %q; it holds %s", a.name, key, strings.Join(slices.Sorted(slices.Values(a.keys)), ", "))
+		return nil, fmt.Errorf("npy: %s: no array %q; it holds %s", a.name, key,
+			strings.Join(slices.Sorted(slices.Values(a.keys)), ", "))
 	}
 	content, err := f.Open()
 	if err != nil {

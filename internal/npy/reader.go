@@ -98,7 +98,8 @@ func NewValues(name string, h Header, file io.Reader, size int64) (r *Reader, er
 	case want < 0:
 		err = fmt.Errorf("npy: %s: shape %v is too large: %w", name, h.Shape, ErrFormat)
 	case want != size:
-		err = fmt.Errorf("npy: %s: holds %d bytes of data, but %s of shape %v takes %d: %w", name, size, h.Descr, h.Shape, want, ErrFormat)
+		err = fmt.Errorf("npy: %s: holds %d bytes of data, but %s of shape %v takes %d: %w",
+			name, size, h.Descr, h.Shape, want, ErrFormat)
 	default:
 		return r, nil
 	}
@@ -114,18 +115,21 @@ func readHeader(file io.Reader) (h Header, size int64, err error) {
 	if err := fill(file, start, "the first 12 bytes"); err != nil {
 		return h, 0, err
 	}
-	from, length := 10, uint32(binary.LittleEndian.Uint16(start[8:]))
+	from := 10
+	length := uint32(binary.LittleEndian.Uint16(start[8:]))
 	if start[6] > 1 {
 		from, length = 12, binary.LittleEndian.Uint32(start[8:])
 	}
 	if string(start[:6]) != magic || start[6] < 1 || start[6] > 3 || length < 2 || length > 1<<20 {
-		return h, 0, fmt.Errorf("starts with %q, want %q and a version from 1 to 3: %w", start[:8], magic, ErrFormat)
+		return h, 0, fmt.Errorf("starts with %q, want %q and a version from 1 to 3: %w",
+			start[:8], magic, ErrFormat)
 	}
 	text := append(start, make([]byte, from+int(length)-len(start))...)
 	if err := fill(file, text[len(start):], "the header"); err != nil {
 		return h, 0, err
 	}
-	entries, dict := regexp.MustCompile(`^\s*\{(?:\s*(?:['"]descr['"]\s*:\s*['"]([^'"]*)['"]|['"]fortran_order['"]\s*:\s*(True|False)|['"]shape['"]\s*:\s*\(((?:\s*\d+L?\s*,)*(?:\s*\d+L?)?)\s*\))\s*,?){3}\s*\}\s*$`), string(text[from:])
+	entries := regexp.MustCompile(`^\s*\{(?:\s*(?:['"]descr['"]\s*:\s*['"]([^'"]*)['"]|['"]fortran_order['"]\s*:\s*(True|False)|['"]shape['"]\s*:\s*\(((?:\s*\d+L?\s*,)*(?:\s*\d+L?)?)\s*\))\s*,?){3}\s*\}\s*$`)
+	dict := string(text[from:])
 	at := entries.FindStringSubmatchIndex(dict)
 	if at == nil || slices.Contains(at, -1) { // −1: a key is missing, and another is there twice
 		return h, 0, fmt.Errorf("header %.100q: want the keys descr, of one element type, fortran_order and shape: %w", dict, ErrFormat)
@@ -169,7 +173,8 @@ type number interface {
 // the values do not fit in memory.
 func All[T number](ctx context.Context, r *Reader) ([]T, error) {
 	var zero T
-	if err := memory.Check(fmt.Sprintf("npy: %s: shape %v", r.name, r.Shape), memory.Product(int64(r.Len()), int64(binary.Size(zero)))); err != nil {
+	if err := memory.Check(fmt.Sprintf("npy: %s: shape %v", r.name,
+		r.Shape), memory.Product(int64(r.Len()), int64(binary.Size(zero)))); err != nil {
 		return nil, err
 	}
 	values := make([]T, r.Len())
@@ -177,9 +182,12 @@ func All[T number](ctx context.Context, r *Reader) ([]T, error) {
 		return values, err
 	}
 	if len(r.Shape) > 2 {
-		return nil, fmt.Errorf("npy: %s: Fortran order of %d dimensions, at most 2 are read", r.name, len(r.Shape))
+		return nil, fmt.Errorf("npy: %s: Fortran order of %d dimensions, at most 2 are read",
+			r.name, len(r.Shape))
 	}
-	rows, cols, byRows := r.Shape[0], r.Shape[1], make([]T, len(values))
+	rows := r.Shape[0]
+	cols := r.Shape[1]
+	byRows := make([]T, len(values))
 	for k, v := range values {
 		byRows[k%rows*cols+k/rows] = v
 	}
@@ -192,7 +200,8 @@ func Read[T number](ctx context.Context, r *Reader, dst []T) error {
 	var zero T
 	_, isFloat := any(zero).(float32)
 	if r.Text() || r.Descr[1] == 'f' && !isFloat {
-		return fmt.Errorf("npy: %s: elements are %s, want %s", r.name, r.Descr, map[bool]string{true: "numbers", false: "integers"}[isFloat])
+		return fmt.Errorf("npy: %s: elements are %s, want %s", r.name, r.Descr,
+			map[bool]string{true: "numbers", false: "integers"}[isFloat])
 	}
 	return map[string]func(context.Context, *Reader, []T, bool) error{
 		"f2": read[uint16, T], "f4": read[float32, T], "f8": read[float64, T], "b1": read[uint8, T],
@@ -220,7 +229,8 @@ func read[F, T number](ctx context.Context, r *Reader, dst []T, isFloat bool) er
 			if isHalf {
 				x = T(half.Float32(uint16(v)))
 			} else if !isFloat && (F(x) != v || (x < 0) != (v < 0)) {
-				return fmt.Errorf("npy: %s: element %d is too large: %w", r.name, r.read-len(from)+k, ErrFormat)
+				return fmt.Errorf("npy: %s: element %d is too large: %w",
+					r.name, r.read-len(from)+k, ErrFormat)
 			}
 			dst[k] = x
 		}
@@ -274,7 +284,8 @@ func (r *Reader) Texts(ctx context.Context) (texts []string, err error) {
 				element = text
 			}
 			if element = bytes.TrimRight(element, "\x00"); !utf8.Valid(element) {
-				return nil, fmt.Errorf("npy: %s: element %d: not Unicode text: %w", r.name, len(texts), ErrFormat)
+				return nil, fmt.Errorf("npy: %s: element %d: not Unicode text: %w",
+					r.name, len(texts), ErrFormat)
 			}
 			texts = append(texts, unique.Make(string(element)).Value())
 		}

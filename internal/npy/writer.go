@@ -21,7 +21,8 @@ func Write[T Element](w io.Writer, values []T, shape ...int) error {
 		return fmt.Errorf("npy: %d values do not fill shape %v", len(values), shape)
 	}
 	var zero T
-	order, size := "<", binary.Size(zero)
+	order := "<"
+	size := binary.Size(zero)
 	if size == 1 {
 		order = "|"
 	}
@@ -30,7 +31,8 @@ func Write[T Element](w io.Writer, values []T, shape ...int) error {
 	if len(shape) == 1 {
 		tuple += ","
 	}
-	dict := fmt.Sprintf("{'descr': '%s%s%d', 'fortran_order': False, 'shape': (%s), }", order, letter, size, tuple)
+	dict := fmt.Sprintf("{'descr': '%s%s%d', 'fortran_order': False, 'shape': (%s), }",
+		order, letter, size, tuple)
 	const before = 10
 	padded := (before + len(dict) + 1 + 63) / 64 * 64 // the data start at a multiple of 64 bytes
 	dict += strings.Repeat(" ", padded-before-len(dict)-1) + "\n"

@@ -30,7 +30,8 @@ func (r *rows) of(attach func(*graph.Features)) *graph.Share {
 
 // attach reduces x, which is whole or holds the rank's own rows only, to these rows.
 func (p *Partition) attach(x *graph.Features) {
-	r, whole := p.share(), x.Len() == x.Rows*x.Cols
+	r := p.share()
+	whole := x.Len() == x.Rows*x.Cols
 	if x.Half != nil {
 		hold(r, &x.Half, x.Cols, whole)
 	} else {
@@ -68,9 +69,11 @@ func hold[T float32 | uint16](r *rows, values *[]T, width int, whole bool) {
 // attachGraph reduces the adjacency matrix to this rank's own rows.
 func (p *Partition) attachGraph() {
 	laplacian := p.Data.Laplacian() // needs the degrees of all nodes
-	r, a := p.share(), p.Data.Graph
+	r := p.share()
+	a := p.Data.Graph
 	lo, hi := r.own()
-	from, to := a.Ptr[lo], a.Ptr[hi]
+	from := a.Ptr[lo]
+	to := a.Ptr[hi]
 	a.Idx = copyWithRoom(a.Idx[from:to])
 	width := 4
 	if a.Val != nil {

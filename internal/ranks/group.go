@@ -71,7 +71,8 @@ func Broadcast(ctx context.Context, g Group, data []byte) ([]byte, error) {
 
 // gather returns the bytes of each rank, which have equal lengths, a multiple of 4.
 func gather(ctx context.Context, g Group, own []byte) ([][]byte, error) {
-	parts, all := make([][]float32, g.Size()), make([][]byte, g.Size())
+	parts := make([][]float32, g.Size())
+	all := make([][]byte, g.Size())
 	for rank := range parts {
 		parts[rank] = make([]float32, len(own)/4)
 		all[rank] = Bytes(parts[rank])

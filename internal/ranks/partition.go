@@ -36,7 +36,8 @@ func NewPartition(g Group, d *datasets.Data, all bool) (*Partition, error) {
 		return nil, fmt.Errorf("ranks cannot hold sparse features in parts, which are %.1f MB whole: leave out --partition, or add sparse=0 to the SPEC", float64(d.Features.Bytes())/1e6)
 	}
 	if d.Nodes() < g.Size() {
-		return nil, fmt.Errorf("%d ranks cannot share %d nodes: want at least one for each", g.Size(), d.Nodes())
+		return nil, fmt.Errorf("%d ranks cannot share %d nodes: want at least one for each",
+			g.Size(), d.Nodes())
 	}
 	if all && d.Laplacian().Directed {
 		return nil, fmt.Errorf("ranks cannot hold a directed graph in parts: its columns are not its rows; leave the graph whole (--partition features)")

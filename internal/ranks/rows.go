@@ -75,8 +75,10 @@ func (r *rows) get(ctx context.Context, missing []int32) ([]part, error) {
 	size := r.Group.Size()
 	slices.Sort(missing)
 	missing = slices.DeleteFunc(slices.Compact(missing), func(v int32) bool { return int(v) >= lo && int(v) < hi })
-	parts, asked := make([]part, size), make([][]int32, size)
-	send, receive := make([][]float32, size), make([][]float32, size)
+	parts := make([]part, size)
+	asked := make([][]int32, size)
+	send := make([][]float32, size)
+	receive := make([][]float32, size)
 	counts := make([][]int32, size)
 	for rank := range parts {
 		at := sort.Search(len(missing), func(k int) bool { return int(missing[k]) >= r.bounds[rank+1] })
@@ -99,7 +101,8 @@ func (r *rows) get(ctx context.Context, missing []int32) ([]part, error) {
 		bytes := Bytes(send[rank])[:0]
 		for _, v := range asked[rank] {
 			if int(v) < lo || int(v) >= hi {
-				return nil, fmt.Errorf("ranks: rank %d asks rank %d for row %d, outside [%d, %d)", rank, r.Group.Rank(), v, lo, hi)
+				return nil, fmt.Errorf("ranks: rank %d asks rank %d for row %d, outside [%d, %d)",
+					rank, r.Group.Rank(), v, lo, hi)
 			}
 			bytes = r.pack(bytes, v)
 		}

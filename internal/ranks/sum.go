@@ -52,7 +52,8 @@ func (s *Sum) Add(leaf int, values []float32) {
 	copy(sum, values)
 	s.done = append(s.done, subtree{leaf, leaf + 1, sum})
 	for len(s.done) > 1 {
-		left, right := s.done[len(s.done)-2], s.done[len(s.done)-1]
+		left := s.done[len(s.done)-2]
+		right := s.done[len(s.done)-1]
 		if !s.isNode(left.lo, right.hi) {
 			return
 		}
@@ -80,7 +81,8 @@ func (s *Sum) Total(ctx context.Context, g Group, dst []float32) error {
 
 // exchange is Total over several ranks.
 func (s *Sum) exchange(ctx context.Context, g Group, dst []float32) error {
-	me, ranks := g.Rank(), g.Size()
+	me := g.Rank()
+	ranks := g.Size()
 	if len(s.send) != ranks {
 		s.send = make([][]float32, ranks)
 		s.receive = make([][]float32, ranks)

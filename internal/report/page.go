@@ -69,7 +69,11 @@ func (s *set) Charts() (charts []template.HTML) {
 		for j, axis := range []string{"batches", "seconds"} {
 			x := func(q train.Evaluation) float64 { return []float64{float64(q.Batch), q.Seconds}[j] }
 			y := func(q train.Evaluation) float64 { return []float64{q.Valid, q.Loss}[k] }
-			panel := figure.Panel{Title: title + " over " + axis, X: axis, Y: []string{s.Metric, "loss"}[k]}
+			panel := figure.Panel{
+				Title: title + " over " + axis,
+				X:     axis,
+				Y:     []string{s.Metric, "loss"}[k],
+			}
 			for _, m := range s.Methods {
 				panel.Lines = append(panel.Lines, m.lines(x, y)...)
 			}

@@ -130,7 +130,8 @@ func (s *File) Check(ctx context.Context) error {
 			sum = crc32.Update(sum, castagnoli(), part)
 		}
 		if fmt.Sprintf("%08x", sum) != s.sums[k] {
-			return fmt.Errorf("datasets: %s: %s: content and checksum differ: %w", s.Path, s.arrays[k].Name, ErrFormat)
+			return fmt.Errorf("datasets: %s: %s: content and checksum differ: %w",
+				s.Path, s.arrays[k].Name, ErrFormat)
 		}
 		return nil
 	})
@@ -170,7 +171,8 @@ func (s *File) Matrix(name string) (*graph.Features, error) {
 		return nil, nil
 	}
 	if len(a.Shape) != 2 || a.Shape[0] > math.MaxInt32 || a.Shape[1] > math.MaxInt32 {
-		return nil, fmt.Errorf("datasets: %s: %s: shape %v, want a matrix: %w", s.Path, name, a.Shape, ErrFormat)
+		return nil, fmt.Errorf("datasets: %s: %s: shape %v, want a matrix: %w",
+			s.Path, name, a.Shape, ErrFormat)
 	}
 	x := &graph.Features{Rows: a.Shape[0], Cols: a.Shape[1]}
 	var err error
@@ -228,6 +230,7 @@ func (s *File) advice(names []string, row func(i int32) (first, last int64)) (re
 // of the store, its time of modification, and its header, which holds the checksums of the rest.
 func (s *File) RecordPath(cache string) string {
 	absolute, _ := filepath.Abs(s.Path) // "" without it: the rest of the name still fits this store alone
-	name := sha256.Sum256(fmt.Appendf(nil, "%s\n%d\n%s", absolute, s.modified.UnixNano(), s.bytes[:s.start]))
+	name := sha256.Sum256(fmt.Appendf(nil, "%s\n%d\n%s", absolute,
+		s.modified.UnixNano(), s.bytes[:s.start]))
 	return filepath.Join(cache, "verified", fmt.Sprintf("%x", name)[:32])
 }

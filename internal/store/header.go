@@ -73,7 +73,8 @@ func DecodeHeader(text []byte, size int64) (arrays []Array, metadata map[string]
 	})
 	end := int64(0)
 	for _, a := range arrays {
-		from, to := a.Offsets[0], a.Offsets[1]
+		from := a.Offsets[0]
+		to := a.Offsets[1]
 		if from != end || to < from || to > size || to-from != a.bytes() {
 			return nil, nil, fmt.Errorf("tensor %q of type %q and shape %v is at the bytes %d to %d of %d, and the tensors before it end at %d",
 				a.Name, a.Type, a.Shape, from, to, size, end)
@@ -99,7 +100,9 @@ func EncodeHeader(metadata any, arrays []Array, align int64) ([]byte, error) {
 	if metadata != nil {
 		add("__metadata__", metadata)
 	}
-	at, longest, shift := int64(0), int64(0), int64(0)
+	at := int64(0)
+	longest := int64(0)
+	shift := int64(0)
 	for k := range arrays {
 		a := &arrays[k]
 		bytes := a.bytes()

@@ -19,7 +19,8 @@ type Number interface {
 }
 
 func typeOf[T Number]() string {
-	return map[string]string{"int64": "I64", "int32": "I32", "float32": "F32", "uint16": "F16", "uint8": "U8"}[fmt.Sprintf("%T", *new(T))]
+	return map[string]string{"int64": "I64", "int32": "I32", "float32": "F32",
+		"uint16": "F16", "uint8": "U8"}[fmt.Sprintf("%T", *new(T))]
 }
 
 // Vector returns the array of a slice, from which it is written and into which it is read.
@@ -68,7 +69,8 @@ func Write(ctx context.Context, file *os.File, data string, arrays []Array) erro
 	slices.SortStableFunc(arrays, func(a, b Array) int { return cmp.Compare(typeBytes(b.Type), typeBytes(a.Type)) })
 	sums := slices.Repeat([]string{strings.Repeat("0", sumDigits)}, len(arrays)+1)
 	head := func() ([]byte, error) {
-		return EncodeHeader(metadata{format, strings.Join(sums, " "), data}, arrays, 64) // bytes of a cache line
+		return EncodeHeader(metadata{format, strings.Join(sums, " "),
+			data}, arrays, 64) // bytes of a cache line
 	}
 	header, err := head()
 	if err != nil {
@@ -114,5 +116,11 @@ func Put[T Number](w *Writer, values []T) error {
 // complete.
 func (w *Writer) Written() (*File, error) {
 	mapped, err := mmap.Map(w.file, mmap.RDONLY, 0)
-	return &File{Path: w.file.Name(), start: w.start, arrays: w.arrays, Large: true, bytes: mapped}, err
+	return &File{
+		Path:   w.file.Name(),
+		start:  w.start,
+		arrays: w.arrays,
+		Large:  true,
+		bytes:  mapped,
+	}, err
 }

@@ -12,7 +12,8 @@ import (
 // mini-batches, and for each option the scores over its values, rung by rung. score names the
 // metric.
 func Figure(space []Dimension, rows []Row, score string) *figure.Figure {
-	first := figure.Panel{Title: "settings over training", X: "mini-batches", Y: "validation " + score, LogX: true}
+	first := figure.Panel{Title: "settings over training", X: "mini-batches",
+		Y: "validation " + score, LogX: true}
 	first.Lines = figure.Curves(rows, func(r Row) (string, float64, float64, float64) {
 		return strconv.Itoa(r.Setting), float64(r.Batches), r.Valid, r.SEM
 	})

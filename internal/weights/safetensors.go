@@ -35,7 +35,8 @@ func Decode(data []byte) (tensors []Tensor, metadata map[string]string, err erro
 			return nil, nil, fmt.Errorf("tensor %q: %w", a.Name, err)
 		}
 		t := Tensor{a.Name, a.Shape, make([]float32, n)}
-		_, _ = binary.Decode(values[a.Offsets[0]:], binary.LittleEndian, t.Values) // DecodeHeader checked the sizes
+		_, _ = binary.Decode(values[a.Offsets[0]:], binary.LittleEndian,
+			t.Values) // DecodeHeader checked the sizes
 		tensors = append(tensors, t)
 	}
 	return tensors, metadata, nil
@@ -46,7 +47,11 @@ func Decode(data []byte) (tensors []Tensor, metadata map[string]string, err erro
 func Encode(w io.Writer, metadata any, tensors []Tensor) error {
 	arrays := make([]store.Array, len(tensors))
 	for k, t := range tensors {
-		arrays[k] = store.Array{Name: t.Name, Type: "F32", Shape: append([]int{}, t.Shape...)}
+		arrays[k] = store.Array{
+			Name:  t.Name,
+			Type:  "F32",
+			Shape: append([]int{}, t.Shape...),
+		}
 	}
 	header, err := store.EncodeHeader(metadata, arrays, 8)
 	if err != nil {

@@ -131,7 +131,8 @@ func tensor(value any) (v view, shape []int, is bool) {
 	if parameter := arguments(value, "torch._utils _rebuild_parameter", 3); parameter[0] != nil {
 		value = parameter[0]
 	}
-	call := arguments(value, "torch._utils _rebuild_tensor_v2", 4)      // storage, offset, shape, strides, …
+	call := arguments(value, "torch._utils _rebuild_tensor_v2",
+		4) // storage, offset, shape, strides, …
 	id, _ := arguments(call[0], pickle.Persistent, 1)[0].(pickle.Tuple) // "storage", class, key, device, count
 	v.offset, is = call[1].(int)
 	if !is || v.offset < 0 || len(id) != 5 || id[0] != "storage" {
@@ -167,7 +168,8 @@ func (v *view) check(shape []int) error {
 	case err != nil || n > v.count:
 		return fmt.Errorf("%w: shape %v in a storage of %d numbers", ErrFormat, shape, v.count)
 	case n > 0 && last >= v.count:
-		return fmt.Errorf("%w: shape %v, strides %v and offset %d in a storage of %d numbers", ErrFormat, shape, v.stride, v.offset, v.count)
+		return fmt.Errorf("%w: shape %v, strides %v and offset %d in a storage of %d numbers",
+			ErrFormat, shape, v.stride, v.offset, v.count)
 	}
 	return nil
 }

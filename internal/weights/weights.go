@@ -77,7 +77,8 @@ func Write(path string, tensors []Tensor) error {
 	seen := map[string]bool{}
 	for _, t := range tensors {
 		if n, err := size(t.Shape); err != nil || n != len(t.Values) || seen[t.Name] || t.Name == "" {
-			return fmt.Errorf("%s: tensor %q of shape %v has %d values, or its name twice", path, t.Name, t.Shape, len(t.Values))
+			return fmt.Errorf("%s: tensor %q of shape %v has %d values, or its name twice",
+				path, t.Name, t.Shape, len(t.Values))
 		}
 		seen[t.Name] = true
 	}

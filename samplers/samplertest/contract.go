@@ -78,9 +78,10 @@ func contractGraphs(t *testing.T) map[string]*graph.Laplacian {
 	}
 	hubs := RandomGraph(t, 300, 1500, false, 1)
 	return map[string]*graph.Laplacian{
-		"one node":             graph.NewLaplacian(edgeGraph(t, 1, nil, nil)),
-		"no edges":             graph.NewLaplacian(edgeGraph(t, 7, nil, nil)),
-		"isolated nodes":       graph.NewLaplacian(edgeGraph(t, 9, [][2]int32{{0, 1}, {1, 2}, {2, 3}, {6, 8}}, nil)),
+		"one node": graph.NewLaplacian(edgeGraph(t, 1, nil, nil)),
+		"no edges": graph.NewLaplacian(edgeGraph(t, 7, nil, nil)),
+		"isolated nodes": graph.NewLaplacian(edgeGraph(t, 9,
+			[][2]int32{{0, 1}, {1, 2}, {2, 3}, {6, 8}}, nil)),
 		"star":                 graph.NewLaplacian(edgeGraph(t, 30, star, nil)),
 		"hubs":                 graph.NewLaplacian(hubs),
 		"hubs, row-stochastic": graph.NewRowLaplacian(hubs),
@@ -109,7 +110,8 @@ func edgeGraph(t testing.TB, nodes int, edges [][2]int32, weights []float32) *gr
 func RandomGraph(t testing.TB, nodes, edges int, weighted bool, seed uint64) *graph.CSR {
 	t.Helper()
 	rng := rand.New(samplers.NewSource(seed, 0, 0))
-	ends, weights := make([][2]int32, edges), []float32(nil)
+	ends := make([][2]int32, edges)
+	weights := []float32(nil)
 	for k := range ends {
 		ends[k] = [2]int32{int32(rng.IntN(nodes)), int32(float64(nodes) * math.Pow(rng.Float64(), 3))}
 		if weighted {
@@ -185,7 +187,8 @@ func (c *contract) checkBatch(s samplers.Sampler, batch *samplers.MiniBatch, see
 		}
 	}
 	if len(batch.Inputs()) == 0 || len(batch.Outputs()) == 0 {
-		return fmt.Errorf("%d input and %d output nodes, want at least one each", len(batch.Inputs()), len(batch.Outputs()))
+		return fmt.Errorf("%d input and %d output nodes, want at least one each",
+			len(batch.Inputs()), len(batch.Outputs()))
 	}
 	drawsOutputs := len(batch.LossWeights) > 0
 	if !drawsOutputs && !slices.Equal(batch.Outputs(), seeds) {
@@ -197,7 +200,8 @@ func (c *contract) checkBatch(s samplers.Sampler, batch *samplers.MiniBatch, see
 		}
 	}
 	if drawsOutputs && len(batch.LossWeights) != len(batch.Outputs()) {
-		return fmt.Errorf("%d loss weights for %d output nodes", len(batch.LossWeights), len(batch.Outputs()))
+		return fmt.Errorf("%d loss weights for %d output nodes",
+			len(batch.LossWeights), len(batch.Outputs()))
 	}
 	for i, w := range batch.LossWeights {
 		if !(w >= 0) || math.IsInf(float64(w), 0) {
@@ -219,7 +223,8 @@ func (c *contract) checkBlock(block *graph.Block) error {
 			}
 			seen[j] = true
 			if c.p.At(int(r), int(block.Src[j])) == 0 {
-				return fmt.Errorf("row %d holds an entry for nodes (%d, %d), where P has none", i, r, block.Src[j])
+				return fmt.Errorf("row %d holds an entry for nodes (%d, %d), where P has none",
+					i, r, block.Src[j])
 			}
 		}
 	}
@@ -268,7 +273,8 @@ func (c *contract) errors(t *testing.T) {
 	cancel()
 	one := c.train[0]
 	for name, seeds := range map[string][]int32{
-		"ended context": {one}, "no seeds": {}, "negative seed": {one, -1}, "seed out of range": {one, int32(c.p.Nodes())}, "repeated seed": {one, one},
+		"ended context": {one}, "no seeds": {}, "negative seed": {one, -1},
+		"seed out of range": {one, int32(c.p.Nodes())}, "repeated seed": {one, one},
 	} {
 		ctx := context.Background()
 		if name == "ended context" {
@@ -306,7 +312,8 @@ func (c *contract) fillsAlike(b int, batch *samplers.MiniBatch, s, other sampler
 // difference returns the first difference of two batches, "" if they are equal bit by bit.
 func difference(want, got *samplers.MiniBatch) string {
 	if len(got.Blocks) != len(want.Blocks) || fmt.Sprint(got.LossWeights) != fmt.Sprint(want.LossWeights) {
-		return fmt.Sprintf("%d blocks with loss weights %v\nwant %d with %v", len(got.Blocks), got.LossWeights, len(want.Blocks), want.LossWeights)
+		return fmt.Sprintf("%d blocks with loss weights %v\nwant %d with %v", len(got.Blocks),
+			got.LossWeights, len(want.Blocks), want.LossWeights)
 	}
 	for l, block := range got.Blocks {
 		if text, right := blockText(*block), blockText(*want.Blocks[l]); text != right {

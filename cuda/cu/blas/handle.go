@@ -72,7 +72,8 @@ func Current() (*Handle, error) {
 	// A workspace that the handle keeps makes equal calls give equal bits. Without the
 	// memory for it, the handle goes without.
 	workspace, _ := cu.MemAlloc(workspaceSize)
-	if s := C.gcn_cublas_create(h.c(), &h.h, C.handle(stream), C.uint64_t(workspace), workspaceSize); s != 0 {
+	if s := C.gcn_cublas_create(h.c(), &h.h, C.handle(stream),
+		C.uint64_t(workspace), workspaceSize); s != 0 {
 		return nil, &CallError{"cublasCreate", Status(s)}
 	}
 	if handles.of == nil {
@@ -114,5 +115,6 @@ func (h *Handle) Sgemm(ta, tb T, m, n, k int, alpha float32, a cu.DevicePtr, lda
 	if s == 0 {
 		return nil
 	}
-	return check(s, fmt.Sprintf("cublasSgemm(m=%d n=%d k=%d lda=%d ldb=%d ldc=%d)", m, n, k, lda, ldb, ldc))
+	return check(s, fmt.Sprintf("cublasSgemm(m=%d n=%d k=%d lda=%d ldb=%d ldc=%d)",
+		m, n, k, lda, ldb, ldc))
 }

@@ -117,7 +117,8 @@ func folders(getenv func(string) string) []string {
 	// Python's folders: of the environments that are active, of every python on
 	// the path, of the system, and of the user.
 	wheels := func(prefix string) {
-		for _, site := range []string{"lib/python3*/site-packages", "lib/python3*/dist-packages", "lib/python3/dist-packages"} {
+		for _, site := range []string{"lib/python3*/site-packages",
+			"lib/python3*/dist-packages", "lib/python3/dist-packages"} {
 			add(prefix, filepath.Join(site, "nvidia/*/lib"), filepath.Join(site, "torch/lib"))
 		}
 	}

@@ -154,7 +154,8 @@ func build(ctx context.Context, compiler, dir string, modules map[string]string)
 		}
 		return nil
 	}
-	common := []string{"-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-U_FORTIFY_SOURCE", "-ffp-contract=off", "-Wall", "-Wno-unknown-pragmas"}
+	common := []string{"-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-U_FORTIFY_SOURCE",
+		"-ffp-contract=off", "-Wall", "-Wno-unknown-pragmas"}
 	// A kernel may be written for a compiler that warns of less. The sanitizers'
 	// libraries are not linked: a misaligned address traps, and check.cc answers
 	// the calls that come before each access.
@@ -165,7 +166,10 @@ func build(ctx context.Context, compiler, dir string, modules map[string]string)
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	compile := func(flags []string, file, object string) {
-		group.Go(func() error { return run(running, append(slices.Clip(flags), "-c", file, "-o", object)...) })
+		group.Go(func() error {
+			return run(running, append(slices.Clip(flags),
+				"-c", file, "-o", object)...)
+		})
 		link = append(link, object)
 	}
 	for name := range modules {
@@ -175,7 +179,8 @@ func build(ctx context.Context, compiler, dir string, modules map[string]string)
 		compile(common, name+".cc", name+".o")
 	}
 	group.Go(func() error {
-		return run(running, append(slices.Clip(common), "-O3", "-shared", "-o", "libcublas.so.13", "-Wl,-soname,libcublas.so.13", "cublas.cc", "-ldl")...)
+		return run(running, append(slices.Clip(common), "-O3", "-shared", "-o", "libcublas.so.13",
+			"-Wl,-soname,libcublas.so.13", "cublas.cc", "-ldl")...)
 	})
 	if err := group.Wait(); err != nil {
 		return err

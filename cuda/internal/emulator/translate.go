@@ -164,13 +164,16 @@ func (p *translator) array(space string) error {
 	if len(decl) < k+5 || decl[k] != ".b8" || decl[k+2] != "[" || decl[k+4] != "]" {
 		return fmt.Errorf("array %v", decl)
 	}
-	size, values := decl[k+3], decl[k+5:]
+	size := decl[k+3]
+	values := decl[k+5:]
 	if _, err := strconv.Atoi(size); err != nil {
 		return fmt.Errorf("array %v", decl)
 	}
 	p.arrays[decl[k+1]] = true
-	kind := map[string]string{".shared": `static __attribute__((section("gcn_shared"))) `, ".local": "", ".global": "static ", ".const": "static "}[space]
-	fmt.Fprintf(&p.out, "alignas(%s) %sunsigned char %s[%s]%s;\n", align, kind, name(decl[k+1]), size, strings.Join(values, " "))
+	kind := map[string]string{".shared": `static __attribute__((section("gcn_shared"))) `,
+		".local": "", ".global": "static ", ".const": "static "}[space]
+	fmt.Fprintf(&p.out, "alignas(%s) %sunsigned char %s[%s]%s;\n", align,
+		kind, name(decl[k+1]), size, strings.Join(values, " "))
 	return nil
 }
 
@@ -345,7 +348,8 @@ var special = regexp.MustCompile(`^%(tid|ctaid|ntid|nctaid)\.([xyz])$`)
 
 func (p *translator) value(operand string) string {
 	if m := special.FindStringSubmatch(operand); m != nil {
-		return map[string]string{"tid": "gcn_thread", "ctaid": "gcn_block", "ntid": "gcn_block_size", "nctaid": "gcn_grid_size"}[m[1]] + "." + m[2]
+		return map[string]string{"tid": "gcn_thread", "ctaid": "gcn_block",
+			"ntid": "gcn_block_size", "nctaid": "gcn_grid_size"}[m[1]] + "." + m[2]
 	}
 	switch {
 	case p.arrays[operand]:
@@ -400,9 +404,11 @@ func (p *translator) instruction(op string, args []string) (string, error) {
 		for a := range strings.SplitSeq(strings.Trim(args[2], "()"), ",") {
 			given = append(given, name(a))
 		}
-		return fmt.Sprintf("%s = %s(%s)", name(strings.Trim(args[0], "()")), name(args[1]), strings.Join(given, ", ")), nil
+		return fmt.Sprintf("%s = %s(%s)", name(strings.Trim(args[0], "()")),
+			name(args[1]), strings.Join(given, ", ")), nil
 	case "ld", "st":
-		to, from := args[0], args[1]
+		to := args[0]
+		from := args[1]
 		memory := from
 		if base == "st" {
 			memory = to
@@ -422,21 +428,24 @@ func (p *translator) instruction(op string, args []string) (string, error) {
 	case "mov":
 		if to, ok := strings.CutPrefix(args[0], "{"); ok { // its halves
 			low, high, _ := strings.Cut(strings.TrimSuffix(to, "}"), ",")
-			return fmt.Sprintf("%s = (b32)%s, %s = (b32)(%s >> 32)", name(low), p.value(args[1]), name(high), p.value(args[1])), nil
+			return fmt.Sprintf("%s = (b32)%s, %s = (b32)(%s >> 32)", name(low),
+				p.value(args[1]), name(high), p.value(args[1])), nil
 		}
 		if from, ok := strings.CutPrefix(args[1], "{"); ok {
 			low, high, _ := strings.Cut(strings.TrimSuffix(from, "}"), ",")
 			if low == "" || high == "" {
 				return "", fmt.Errorf("an operand is missing")
 			}
-			return fmt.Sprintf("%s = (b64)%s << 32 | %s", name(args[0]), p.value(high), p.value(low)), nil
+			return fmt.Sprintf("%s = (b64)%s << 32 | %s", name(args[0]),
+				p.value(high), p.value(low)), nil
 		}
 		return fmt.Sprintf("%s = %s", name(args[0]), p.value(args[1])), nil
 	case "selp":
 		if len(args) != 4 {
 			return "", fmt.Errorf("%d operands", len(args))
 		}
-		return fmt.Sprintf("%s = %s ? %s : %s", name(args[0]), p.value(args[3]), p.value(args[1]), p.value(args[2])), nil
+		return fmt.Sprintf("%s = %s ? %s : %s", name(args[0]),
+			p.value(args[3]), p.value(args[1]), p.value(args[2])), nil
 	}
 	var given []string
 	for _, a := range args {

@@ -28,7 +28,8 @@ type Toolchain struct {
 // looks where distributions and NVIDIA put them.
 func FindToolchain() (Toolchain, error) {
 	var t Toolchain
-	if t.Clang = program("CLANG", "clang-16", "clang-17", "clang-18", "clang-19", "clang-20", "clang"); t.Clang == "" {
+	if t.Clang = program("CLANG", "clang-16", "clang-17", "clang-18",
+		"clang-19", "clang-20", "clang"); t.Clang == "" {
 		return t, fmt.Errorf("kernels: no clang 16 or later (Debian: clang-16); CLANG may name it")
 	}
 	t.Ptxas = program("PTXAS", "ptxas", "/usr/local/cuda/bin/ptxas")
@@ -137,7 +138,8 @@ func (t Toolchain) assemble(ctx context.Context, dir string, text []byte) (strin
 	}
 	var report strings.Builder
 	for _, arch := range []string{"sm_80", "sm_90"} {
-		said, err := exec.CommandContext(ctx, t.Ptxas, "-v", "-arch="+arch, "-o", filepath.Join(dir, "out.cubin"), in).CombinedOutput()
+		said, err := exec.CommandContext(ctx, t.Ptxas, "-v", "-arch="+arch, "-o",
+			filepath.Join(dir, "out.cubin"), in).CombinedOutput()
 		if err != nil {
 			return "", fmt.Errorf("ptxas -arch=%s: %w\n%s", arch, err, said)
 		}

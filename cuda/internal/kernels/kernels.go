@@ -72,7 +72,11 @@ func (m Module) Sources(root string) ([]File, error) {
 		if err != nil {
 			return fmt.Errorf("kernels: %w", err)
 		}
-		files = append(files, File{Name: name, Path: path, Hash: fmt.Sprintf("%x", sha256.Sum256(text))})
+		files = append(files, File{
+			Name: name,
+			Path: path,
+			Hash: fmt.Sprintf("%x", sha256.Sum256(text)),
+		})
 		for _, found := range include.FindAllSubmatch(text, -1) {
 			if err := add(filepath.ToSlash(filepath.Join(filepath.Dir(name), string(found[1])))); err != nil {
 				return err
@@ -126,7 +130,8 @@ func (m Module) Check(root string) error {
 				return fmt.Errorf("kernels: %s was changed after it was compiled", m.PTX)
 			}
 			if sources.String() != sourceLines(files) {
-				return fmt.Errorf("kernels: %s is not of %s as it is now: go run ./cuda/ptx", m.PTX, files[0].Name)
+				return fmt.Errorf("kernels: %s is not of %s as it is now: go run ./cuda/ptx",
+					m.PTX, files[0].Name)
 			}
 			return nil
 		}

@@ -13,7 +13,8 @@ func Texts(texts ...string) []byte {
 	for _, text := range texts {
 		longest = max(longest, utf8.RuneCountInString(text))
 	}
-	header := fmt.Sprintf("{'descr': '<U%d', 'fortran_order': False, 'shape': (%d,), }  \n", longest, len(texts))
+	header := fmt.Sprintf("{'descr': '<U%d', 'fortran_order': False, 'shape': (%d,), }  \n",
+		longest, len(texts))
 	b := append(binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(header))), header...)
 	for _, text := range texts {
 		element := make([]byte, 4*longest)
