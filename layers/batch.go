@@ -236,7 +236,8 @@ func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error
 		return b.err
 	}
 	if len(batch.Blocks) != len(b.slots) {
-		return fmt.Errorf("layers: batch of %d blocks for %d layers", len(batch.Blocks), len(b.slots))
+		return fmt.Errorf("layers: batch of %d blocks for %d layers",
+			len(batch.Blocks), len(b.slots))
 	}
 	if err := b.checkRefreshed(); err != nil {
 		return err

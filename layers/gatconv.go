@@ -76,6 +76,7 @@ func (l *GraphConv) attend(c *chain, slot *ops.Slot, h *G.Node) *G.Node {
 	z := c.node(ops.MatMul(h, l.W))
 	a := l.Attention
 	return c.node(ops.Attention(slot, z, a.Source, a.Target, l.B, ops.AttentionOptions{
-		Heads: a.Heads, Average: a.Average, Plain: a.Plain, Dropout: a.Dropout.Rate, Mode: a.Dropout.Mode,
+		Heads: a.Heads, Average: a.Average, Plain: a.Plain,
+		Dropout: a.Dropout.Rate, Mode: a.Dropout.Mode,
 	}))
 }

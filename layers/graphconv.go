@@ -105,7 +105,8 @@ func (l *GraphConv) mix(c *chain, slot *ops.Slot, h *G.Node) *G.Node {
 	z := c.node(ops.Propagate(slot, h))
 	l.input, l.mixed = h, z
 	if l.linear != nil {
-		z = c.node(ops.AddLinearControl(l.linear.LinearControl, z, l.linear.x, l.linear.w, l.linear.b))
+		z = c.node(ops.AddLinearControl(l.linear.LinearControl,
+			z, l.linear.x, l.linear.w, l.linear.b))
 	}
 	return c.node(l.affine(z, slot))
 }
@@ -144,7 +145,8 @@ func cheaper(slot *ops.Slot, w *G.Node, constant bool) Order {
 	d, s := slot.Nominal()
 	in := float64(w.Shape()[0])
 	out := float64(w.Shape()[1])
-	dst, src := float64(d), float64(s)
+	dst := float64(d)
+	src := float64(s)
 	sparse := plan.SparseCost * nominalRowNNZ * dst
 	products, passes := 3.0, 2.0 // forward, ∂W, ∂H; forward, ∂H
 	if constant {

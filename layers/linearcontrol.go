@@ -49,7 +49,8 @@ func (o GCNOptions) CheckLinearControl() error {
 		option, reason string
 	}{
 		{o.Norm != NormNone, o.Norm.String(), slope}, {o.Residual, "Residual", input},
-		{o.HiddenResidual != ResidualNone, "HiddenResidual", reads}, {o.OwnState, "OwnState", reads},
+		{o.HiddenResidual != ResidualNone, "HiddenResidual",
+			reads}, {o.OwnState, "OwnState", reads},
 		{o.Activation == ops.ActivationGELU, "Activation", "GELU excludes the linear control: its slope does not follow from its value; take ELU or ReLU"},
 	} {
 		if c.excludes {

@@ -57,7 +57,8 @@ func newParameter(g *G.ExprGraph, name string, shape ...int) (*G.Node, []float32
 		return nil, nil, fmt.Errorf("layers: parameter %q of shape %v: want a graph, a name and positive sizes", name, shape)
 	}
 	const held = 4 * 4 // bytes: a value, its gradient and Adam's two moments
-	size, others := int64(held), int64(0)
+	size := int64(held)
+	others := int64(0)
 	for _, d := range shape {
 		size = memory.Product(size, int64(d))
 	}

@@ -113,7 +113,8 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 	for l := 1; l < len(slots); l++ {
 		rows += int64(len(r.rows[l-1])) + int64(len(r.rows[l]))
 	}
-	size, half := int64(4), "half precision, "
+	size := int64(4)
+	half := "half precision, "
 	if o.ControlHalf {
 		size, half = 2, ""
 	}

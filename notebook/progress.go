@@ -64,7 +64,8 @@ func (p *Progress) due(done int) bool {
 // Line overwrites the current line with text at once.
 func (p *Progress) Line(text string) {
 	n := utf8.RuneCountInString(text)
-	fmt.Fprintf(cmp.Or[io.Writer](p.Out, os.Stdout), "\r%s%s", text, strings.Repeat(" ", max(0, p.width-n)))
+	fmt.Fprintf(cmp.Or[io.Writer](p.Out, os.Stdout), "\r%s%s",
+		text, strings.Repeat(" ", max(0, p.width-n)))
 	p.width, p.wrote = n, time.Now()
 }
 

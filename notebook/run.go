@@ -149,7 +149,8 @@ func (r *Run) String() string {
 	}
 	text := fmt.Sprintf("%d batches%s", h.Batches, r.stopText())
 	if !math.IsNaN(h.Best) {
-		text += fmt.Sprintf("; best validation %s %s at %d", r.metric(), study.Text(h.Best), h.BestBatch)
+		text += fmt.Sprintf("; best validation %s %s at %d",
+			r.metric(), study.Text(h.Best), h.BestBatch)
 	}
 	if !math.IsNaN(h.Test) {
 		text += fmt.Sprintf("; test %s", study.Text(h.Test))

@@ -47,7 +47,8 @@ func GetDevice(ordinal int) (Device, error) {
 		return CPU, err
 	}
 	var d C.CUdevice
-	if err := checkf(C.gcn_cu_device_get(&d, C.int(ordinal)), "cuDeviceGet(%d)", ordinal); err != nil {
+	if err := checkf(C.gcn_cu_device_get(&d, C.int(ordinal)),
+		"cuDeviceGet(%d)", ordinal); err != nil {
 		return CPU, err
 	}
 	return Device(d), nil

@@ -122,7 +122,8 @@ func MemcpyHtoD(dst DevicePtr, src unsafe.Pointer, bytes int64) error {
 		wait = 1
 		count.Syncs.Add(1)
 	}
-	r := C.gcn_cu_copy_in_at_once(c.handle, C.CUdeviceptr(dst), src, C.size_t(bytes), c.main, wait)
+	r := C.gcn_cu_copy_in_at_once(c.handle, C.CUdeviceptr(dst),
+		src, C.size_t(bytes), c.main, wait)
 	return checkf(r, "cuMemcpyHtoD(%d bytes to %v)", bytes, dst)
 }
 

@@ -68,7 +68,8 @@ func (c *cuda) allocate(bytes int64) (Pointer, error) {
 	at, err := cu.MemAlloc(bytes)
 	if err != nil {
 		free, total, _ := cu.MemInfo()
-		return 0, fmt.Errorf("device: %d bytes of memory, with %d of %d free: %w", bytes, free, total, err)
+		return 0, fmt.Errorf("device: %d bytes of memory, with %d of %d free: %w",
+			bytes, free, total, err)
 	}
 	return Pointer(at), nil
 }

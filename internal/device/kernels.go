@@ -140,7 +140,8 @@ func (d *Device) Fill(dst, upstream Pointer, share float32, n int) error {
 
 // ColumnSums sets dst[j] to Σᵢ scale[i]·x[i][j]·y[i][j]; y and scale may be 0.
 func (d *Device) ColumnSums(dst, x, y, scale Pointer, rows, width int) error {
-	return d.launch("gcn_column_sums", ceil(width, warp), warp*warp, dst, x, y, scale, rows, width)
+	return d.launch("gcn_column_sums", ceil(width, warp), warp*warp,
+		dst, x, y, scale, rows, width)
 }
 
 // SoftmaxLoss sets rowLoss[i] (float64) to weight[i]·−log softmax(logits[i])[target[i]],
@@ -161,7 +162,8 @@ func (d *Device) SoftmaxGradient(dst, probs, target, weight, upstream Pointer, s
 // without NaN targets. It sets gradient to *upstream times the gradient of Σ rowLoss.
 // rowLoss, gradient and upstream may be 0; an upstream of 0 means the factor 1.
 func (d *Device) BCELoss(gradient, rowLoss, logits, target, share, upstream Pointer, rows, tasks int) error {
-	return d.warps("gcn_bce_loss", rows, gradient, rowLoss, logits, target, share, upstream, rows, tasks)
+	return d.warps("gcn_bce_loss", rows, gradient, rowLoss,
+		logits, target, share, upstream, rows, tasks)
 }
 
 // Total sets *out (float32) to the sum of n float64 values.
@@ -183,7 +185,8 @@ func (d *Device) LayerNorm(dst, normalized, inverse, z, gain, shift Pointer, row
 
 // LayerNormGradient sets dst to the gradient with respect to LayerNorm's input.
 func (d *Device) LayerNormGradient(dst, grad, normalized, inverse, gain Pointer, rows, width int) error {
-	return d.warps("gcn_layer_norm_gradient", rows, dst, grad, normalized, inverse, gain, rows, width)
+	return d.warps("gcn_layer_norm_gradient", rows, dst, grad,
+		normalized, inverse, gain, rows, width)
 }
 
 // Edges are the arrays of kernel.Edges on the device; row pointers are int32.
@@ -226,7 +229,8 @@ func (d *Device) AttentionGradient(a *kernel.Attention, e Edges, dz, dq, ds, dt,
 		d.Clear(dt, 4*int64(a.Cols*a.Heads)),
 		d.warps("gcn_attention_slopes", a.Rows()*a.Heads, dq, dt, e.Ptr, e.Idx, e.Own, grad, alpha,
 			s, t, z, float32(kernel.LeakySlope), keep, average, a.Rows(), a.Heads, a.Width),
-		d.elements("gcn_attention_sums", a.Cols*a.Heads, ds, e.ColPtr, e.Entry, dq, a.Cols, a.Heads),
+		d.elements("gcn_attention_sums", a.Cols*a.Heads, ds,
+			e.ColPtr, e.Entry, dq, a.Cols, a.Heads),
 		d.rows("gcn_attention_gradient", a.Cols, a.Heads*a.Width, dz, e.ColPtr, e.Entry, e.Row, grad, alpha,
 			ds, dt, source, target, keep, average, a.Cols, a.Heads, a.Width),
 	)
@@ -234,7 +238,8 @@ func (d *Device) AttentionGradient(a *kernel.Attention, e Edges, dz, dq, ds, dt,
 
 // HeadSums sets dst to the gradient of a vector of scores, as kernel.HeadSums.
 func (d *Device) HeadSums(dst, scores, z Pointer, rows, heads, width int) error {
-	return d.launch("gcn_head_sums", ceil(heads*width, warp), warp*warp, dst, scores, z, rows, heads, width)
+	return d.launch("gcn_head_sums", ceil(heads*width, warp),
+		warp*warp, dst, scores, z, rows, heads, width)
 }
 
 // Partials is the number of partial sums of Squares.
@@ -298,7 +303,8 @@ func (d *Device) BatchMoments(moments, x, mean, variance Pointer, rows, width in
 // BatchNorm normalises the columns of x by BatchMoments and sets dst to gain·column + shift. It
 // sets normalized to the columns before gain and shift; it may be 0. dst may be x.
 func (d *Device) BatchNorm(dst, normalized, moments, x, gain, shift Pointer, rows, width int) error {
-	return d.elements("gcn_batch_norm", rows*width, dst, normalized, moments, x, gain, shift, rows, width)
+	return d.elements("gcn_batch_norm", rows*width, dst, normalized,
+		moments, x, gain, shift, rows, width)
 }
 
 // BatchNormGradient sets dst to the gradient with respect to BatchNorm's input. sums is memory

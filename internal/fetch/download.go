@@ -133,7 +133,8 @@ func (c *Client) attempt(ctx context.Context, address, part string, show shower)
 		if err := f.Truncate(0); err != nil {
 			return 0, false, err
 		}
-		if err := os.WriteFile(tagPath(part), []byte(response.Header.Get("ETag")), 0o644); err != nil {
+		if err := os.WriteFile(tagPath(part), []byte(response.Header.Get("ETag")),
+			0o644); err != nil {
 			return 0, false, err
 		}
 	}

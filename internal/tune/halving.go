@@ -76,7 +76,8 @@ func (s *Search) Plan() []Rung {
 		}
 		plan = slices.Insert(plan, 0, Rung{Batches: batches})
 	}
-	settings, before := len(s.Settings), 0
+	settings := len(s.Settings)
+	before := 0
 	for k, r := range plan {
 		plan[k].Settings, plan[k].Work = settings, settings*s.Seeds*(r.Batches-before)
 		settings, before = (settings-1)/s.Reduce+1, r.Batches

@@ -44,7 +44,8 @@ var load = sync.OnceValue(func() loaded {
 			reason = failed
 		}
 	}
-	return loaded{err: fmt.Errorf("cublas: %w: %s (GCN_CUBLAS may name one)", ErrNoLibrary, reason)}
+	return loaded{err: fmt.Errorf("cublas: %w: %s (GCN_CUBLAS may name one)",
+		ErrNoLibrary, reason)}
 })
 
 // Path is the file that was loaded, or the reason why none was.

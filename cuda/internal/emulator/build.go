@@ -142,7 +142,8 @@ func build(ctx context.Context, compiler, dir string, modules map[string]string)
 		return fmt.Errorf("emulator: %w", err)
 	}
 	for name, text := range modules {
-		if err := os.WriteFile(filepath.Join(dir, name+".module.cc"), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name+".module.cc"),
+			[]byte(text), 0o644); err != nil {
 			return fmt.Errorf("emulator: %w", err)
 		}
 	}
@@ -162,7 +163,8 @@ func build(ctx context.Context, compiler, dir string, modules map[string]string)
 	kernel := append(slices.Clip(common), "-w", "-fno-strict-aliasing",
 		"-fsanitize=alignment", "-fsanitize-undefined-trap-on-error", "-fsanitize=thread",
 		"--param", "tsan-instrument-func-entry-exit=0", "--param", "tsan-distinguish-volatile=1", "-include", "device.h")
-	link := append(slices.Clip(common), "-shared", "-o", "libcuda.so.1", "-Wl,-soname,libcuda.so.1")
+	link := append(slices.Clip(common), "-shared", "-o", "libcuda.so.1",
+		"-Wl,-soname,libcuda.so.1")
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	compile := func(flags []string, file, object string) {

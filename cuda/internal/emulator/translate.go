@@ -418,9 +418,11 @@ func (p *translator) instruction(op string, args []string) (string, error) {
 		case err != nil:
 			return "", err
 		case rest == "param."+kind && base == "ld":
-			return fmt.Sprintf("%s = ld_param<t_%s>(%s, %s)", name(to), kind, name(at), offset), nil
+			return fmt.Sprintf("%s = ld_param<t_%s>(%s, %s)",
+				name(to), kind, name(at), offset), nil
 		case rest == "param."+kind:
-			return fmt.Sprintf("st_param<t_%s>(%s, %s, %s)", kind, name(at), offset, p.value(from)), nil
+			return fmt.Sprintf("st_param<t_%s>(%s, %s, %s)",
+				kind, name(at), offset, p.value(from)), nil
 		case base == "ld":
 			return fmt.Sprintf("%s = %s(%s + (%s))", name(to), function, p.value(at), offset), nil
 		}
