@@ -9,7 +9,7 @@ import (
 )
 
 // All rows are in one part each. A part is read ahead once, before it is visited.
-func TestEachPart(t *testing.T) {
+func TestFromLast(t *testing.T) {
 	for _, n := range []int{0, 1, prefetchedRows, prefetchedRows + 1, 5*prefetchedRows - 3} {
 		rows := make([]int32, n)
 		for i := range rows {
@@ -30,11 +30,11 @@ func TestEachPart(t *testing.T) {
 			last = lo
 			return nil
 		}
-		if err := EachPart(t.Context(), rows, prefetch, visit); err != nil || last != 0 || least != 0 {
+		if err := FromLast(t.Context(), rows, prefetch, visit); err != nil || last != 0 || least != 0 {
 			t.Errorf("%d rows: %v; rows before %d not visited, before %d not read ahead", n, err, last, least)
 		}
 		last = n
-		if err := EachPart(t.Context(), rows, nil, visit); err != nil || last != 0 {
+		if err := FromLast(t.Context(), rows, nil, visit); err != nil || last != 0 {
 			t.Errorf("%d rows without reading ahead: %v; rows before %d not visited", n, err, last)
 		}
 		if !slices.IsSorted(rows) {
@@ -43,7 +43,7 @@ func TestEachPart(t *testing.T) {
 	}
 }
 
-func TestEachPartStops(t *testing.T) {
+func TestFromLastStops(t *testing.T) {
 	rows := make([]int32, 4*prefetchedRows)
 	failed := errors.New("failed")
 	var running atomic.Int32
@@ -52,7 +52,7 @@ func TestEachPartStops(t *testing.T) {
 		defer running.Add(-1)
 	}
 	calls := 0
-	err := EachPart(t.Context(), rows, prefetch, func(lo, hi int) error {
+	err := FromLast(t.Context(), rows, prefetch, func(lo, hi int) error {
 		calls++
 		return failed
 	})
@@ -61,7 +61,7 @@ func TestEachPartStops(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	calls = 0
-	err = EachPart(ctx, rows, prefetch, func(lo, hi int) error {
+	err = FromLast(ctx, rows, prefetch, func(lo, hi int) error {
 		calls++
 		cancel()
 		return nil

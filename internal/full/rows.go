@@ -85,7 +85,7 @@ func (s *stage) neighborhood(ctx context.Context, p *graph.Laplacian, nodes []in
 	if p.Share != nil {
 		first, last = p.Share.Own()
 	}
-	err := graph.EachPart(ctx, nodes, p.Adjacency.Prefetch, func(lo, hi int) error {
+	err := graph.FromLast(ctx, nodes, p.Adjacency.Prefetch, func(lo, hi int) error {
 		for _, v := range nodes[lo:hi] {
 			if s.add(v); int(v) < first || int(v) >= last {
 				continue

@@ -82,7 +82,7 @@ func (p *pass) supply(ctx context.Context, s *stage, lo, last, size int) (hi int
 			p.passes++
 			err = p.product.Propagate(ctx, px, p.P, nodes, x, nil)
 		default:
-			err = graph.EachPart(ctx, nodes, p.P.Adjacency.Prefetch, func(lo, hi int) error {
+			err = graph.FromLast(ctx, nodes, p.P.Adjacency.Prefetch, func(lo, hi int) error {
 				kernel.PropagateFeaturesInto(px[lo*x.Cols:hi*x.Cols], p.P, nodes[lo:hi], x)
 				return nil
 			})

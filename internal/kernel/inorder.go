@@ -91,7 +91,7 @@ func (o *InOrder) Propagate(ctx context.Context, dst []float32, p *graph.Laplaci
 
 // selfLoops sets dst to the products of the rows' own features.
 func selfLoops(ctx context.Context, dst []float32, p *graph.Laplacian, rows []int32, x *graph.Features, progress func(share float64)) error {
-	return graph.EachPart(ctx, rows, x.Prefetch, func(lo, hi int) error {
+	return graph.FromLast(ctx, rows, x.Prefetch, func(lo, hi int) error {
 		parallel.For(hi-lo, grain(x.Cols), func(first, last int) {
 			s := scratches.Get().(*halfScratch)
 			defer scratches.Put(s)
@@ -124,7 +124,7 @@ func (e *orderedEntries) copy(ctx context.Context, p *graph.Laplacian, rows []in
 		e.ptr = append(e.ptr, e.ptr[i]+int64(p.Adjacency.Degree(int(r))))
 	}
 	resize(&e.columns, int(e.ptr[len(rows)]))
-	return graph.EachPart(ctx, rows, p.Adjacency.Prefetch, func(lo, hi int) error {
+	return graph.FromLast(ctx, rows, p.Adjacency.Prefetch, func(lo, hi int) error {
 		for i, r := range rows[lo:hi] {
 			own := p.Adjacency.Row(int(r))
 			for k := 1; k < len(own); k++ {

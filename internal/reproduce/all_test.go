@@ -336,7 +336,7 @@ func TestCaption(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := key{Kind: training, Data: "synth:arxiv", EvalEvery: 10}
+	k := key{Kind: trainCell, Data: "synth:arxiv", EvalEvery: 10}
 	found := k
 	found.EvalEvery = 50
 	r.settled[k.id()] = &cell{Key: found}

@@ -28,18 +28,18 @@ type kind string
 
 // The kinds; see work.
 const (
-	describing kind = "data"
-	training   kind = "train"
-	regressing kind = "regression"
-	erring     kind = "error"
-	sampling   kind = "sampling"
-	stepping   kind = "step"
-	scaling    kind = "scaling"
+	dataCell       kind = "data"
+	trainCell      kind = "train"
+	regressionCell kind = "regression"
+	errorCell      kind = "error"
+	samplingCell   kind = "sampling"
+	stepCell       kind = "step"
+	scalingCell    kind = "scaling"
 )
 
 // timed reports whether a cell of this kind holds times, and so depends on the machine and
 // its other work.
-func (k kind) timed() bool { return k == sampling || k == stepping || k == scaling }
+func (k kind) timed() bool { return k == samplingCell || k == stepCell || k == scalingCell }
 
 // work is how the cells of a kind are computed from the open data.
 type work struct {
@@ -50,13 +50,13 @@ type work struct {
 // work returns the work of a kind.
 func (k kind) work() work {
 	return map[kind]work{
-		describing: {new(datasets.Info), (*runner).describe},
-		training:   {new(trainResult), (*runner).train},
-		regressing: {new(regressionResult), (*runner).regress},
-		erring:     {new(study.ErrorTable), (*runner).errors},
-		sampling:   {new(timeResult), (*runner).timeSampling},
-		stepping:   {new(timeResult), (*runner).timeSteps},
-		scaling:    {new(scalingResult), (*runner).scale},
+		dataCell:       {new(datasets.Info), (*runner).describe},
+		trainCell:      {new(trainResult), (*runner).train},
+		regressionCell: {new(regressionResult), (*runner).regress},
+		errorCell:      {new(study.ErrorTable), (*runner).errors},
+		samplingCell:   {new(timeResult), (*runner).timeSampling},
+		stepCell:       {new(timeResult), (*runner).timeSteps},
+		scalingCell:    {new(scalingResult), (*runner).scale},
 	}[k]
 }
 

@@ -110,10 +110,10 @@ func TestOtherOptions(t *testing.T) {
 func TestCellsOfNaN(t *testing.T) {
 	nan, c := math.NaN(), newCells(t.TempDir(), "")
 	for kind, result := range map[kind]any{
-		training:   &trainResult{Metric: "accuracy", Test: nan, Curve: []train.Evaluation{{Loss: nan, Valid: nan}}},
-		stepping:   &timeResult{3, bench.Times{MeanMS: nan, SDMS: nan, MedianMS: nan}},
-		regressing: &regressionResult{Layers: []map[string]study.Scatter{{"P": {Sums: study.Regression{N: 2, MeanX: nan, SXY: nan}, Points: [][2]float64{{nan, 1}}}}}, Norms: new(study.NormsTable)},
-		erring:     &study.ErrorTable{Rows: []study.ErrorRow{{Method: "ladies", Mean: nan, Relative: nan}}, Norm: nan, Signal: nan},
+		trainCell:      &trainResult{Metric: "accuracy", Test: nan, Curve: []train.Evaluation{{Loss: nan, Valid: nan}}},
+		stepCell:       &timeResult{3, bench.Times{MeanMS: nan, SDMS: nan, MedianMS: nan}},
+		regressionCell: &regressionResult{Layers: []map[string]study.Scatter{{"P": {Sums: study.Regression{N: 2, MeanX: nan, SXY: nan}, Points: [][2]float64{{nan, 1}}}}}, Norms: new(study.NormsTable)},
+		errorCell:      &study.ErrorTable{Rows: []study.ErrorRow{{Method: "ladies", Mean: nan, Relative: nan}}, Norm: nan, Signal: nan},
 	} {
 		if _, err := c.save(key{Kind: kind}, 2, result); err != nil {
 			t.Error(err)
@@ -336,7 +336,7 @@ func TestProcessesShareCells(t *testing.T) {
 // TestDamagedResults reads cells whose results are of another form.
 func TestDamagedResults(t *testing.T) {
 	dir, n := t.TempDir(), 0
-	for text, kind := range map[string]kind{`[1]`: training, `{"metric":[]}`: training, `{"n":"x"}`: stepping, `{"rows":7}`: erring} {
+	for text, kind := range map[string]kind{`[1]`: trainCell, `{"metric":[]}`: trainCell, `{"n":"x"}`: stepCell, `{"rows":7}`: errorCell} {
 		n++
 		k := key{Kind: kind, Seed: uint64(n)}
 		line, err := json.Marshal(cell{Key: k, Result: json.RawMessage(text)})
@@ -398,7 +398,7 @@ func TestLastLine(t *testing.T) {
 	}
 }
 
-func keyOf(name string) key { return key{Kind: stepping, Data: name} }
+func keyOf(name string) key { return key{Kind: stepCell, Data: name} }
 
 // TestOneRunDecidesNothing checks that scores of one run, and of a twin, are no evidence.
 func TestOneRunDecidesNothing(t *testing.T) {

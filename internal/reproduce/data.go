@@ -142,7 +142,7 @@ func (r *runner) caption(t task) string {
 		"ScalingDepth":     scalingDepth,
 		"ScalingGrowth":    scalingNeighbors + 1,
 	}
-	if slices.ContainsFunc(t.keys, func(k key) bool { return k.Kind == training || k.Kind == regressing }) {
+	if slices.ContainsFunc(t.keys, func(k key) bool { return k.Kind == trainCell || k.Kind == regressionCell }) {
 		values["Intervals"] = r.intervals(t)
 		values["Full"] = slices.ContainsFunc(t.keys, func(k key) bool { return k.Method == fullMethod && !k.Kind.timed() })
 	}
@@ -177,7 +177,7 @@ func (r *runner) describe(context.Context, key) (any, error) {
 
 // addDataset adds the counts of one data set, and per cent of its nodes.
 func (r *runner) addDataset(spec string, report *Report) {
-	info := resultOf[datasets.Info](r, key{Kind: describing, Data: spec})
+	info := resultOf[datasets.Info](r, key{Kind: dataCell, Data: spec})
 	if info == nil {
 		return
 	}

@@ -57,7 +57,7 @@ func (r *runner) errors(ctx context.Context, k key) (any, error) {
 // addErrors adds the rows and the panel of one data set. W is of the first run of the paper's own
 // method at the increasing sizes.
 func (r *runner) addErrors(spec string, report *Report) {
-	k := r.runs(key{Kind: erring, Data: spec, Method: "ladies-flat-debiased", Samples: []int{512, 1024}, Layers: 2})[0]
+	k := r.runs(key{Kind: errorCell, Data: spec, Method: "ladies-flat-debiased", Samples: []int{512, 1024}, Layers: 2})[0]
 	k.Methods, k.Sizes, k.Repeats = r.errorContenders(), r.Samples, r.measured(200)
 	if len(k.Methods) == 0 {
 		return

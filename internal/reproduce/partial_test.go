@@ -141,7 +141,7 @@ func TestFullBatchOfExactInput(t *testing.T) {
 	}
 	for _, method := range []string{fullMethod, "ladies"} {
 		for depth := 2; depth <= 3; depth++ {
-			k := r.runs(key{Kind: training, Data: smallData, Method: method, Layers: depth})[0]
+			k := r.runs(key{Kind: trainCell, Data: smallData, Method: method, Layers: depth})[0]
 			if method != fullMethod {
 				k.Samples = slices.Repeat([]int{32}, depth)
 			}

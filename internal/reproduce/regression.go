@@ -40,7 +40,7 @@ func (r *runner) regressionKeys(spec, method string) []key {
 	if len(r.Methods) > 0 && !slices.Contains(r.Methods, method) {
 		return nil
 	}
-	k := key{Kind: regressing, Data: spec, Method: method, Layers: 3}
+	k := key{Kind: regressionCell, Data: spec, Method: method, Layers: 3}
 	if row := (PaperRow{Method: method}); row.layerWise() {
 		if k.Samples = []int{512, 512, 512}; len(r.Samples) > 0 {
 			k.Samples = atLayers(r.Samples, 3)

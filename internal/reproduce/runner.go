@@ -146,7 +146,7 @@ func (r *runner) plan(ctx context.Context, experiments []Experiment) (work []tas
 func (r *runner) compute(ctx context.Context, keys []key) error {
 	keys = slices.Clone(keys)
 	last := func(k key) int {
-		if k.Kind == regressing && k.Method == fullMethod {
+		if k.Kind == regressionCell && k.Method == fullMethod {
 			return 1
 		}
 		return 0

@@ -20,7 +20,7 @@ type timeResult struct {
 // stepKey is the timing of training steps.
 func (r *runner) stepKey(spec string, row PaperRow, layers int) key {
 	return key{
-		Kind: stepping, Data: spec, Method: row.Method, Samples: row.Samples, Layers: layers,
+		Kind: stepCell, Data: spec, Method: row.Method, Samples: row.Samples, Layers: layers,
 		Hidden: r.base.Hidden, Batch: r.base.Batch, Batches: r.measured(150), Seed: r.base.Seed, Other: r.other,
 	}
 }
@@ -30,7 +30,7 @@ func (r *runner) addSampling(spec string, report *Report) {
 	for _, row := range r.rowsOf(r.paper.SamplingTime, 1) {
 		samples := append(slices.Clone(row.Samples), 1) // a method without sizes ignores the 1
 		r.addTime(report, key{
-			Kind: sampling, Data: spec, Method: row.Method, Samples: samples[:1], Layers: 1,
+			Kind: samplingCell, Data: spec, Method: row.Method, Samples: samples[:1], Layers: 1,
 			Batch: r.base.Batch, Batches: r.measured(200), Seed: r.base.Seed, Other: r.other,
 		}, row, "ms to sample a layer")
 	}

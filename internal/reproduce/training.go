@@ -54,7 +54,7 @@ func (r *runner) measured(n int) int { return min(n, max(cmp.Or(r.base.MaxBatche
 // runs lists training runs that differ in their seeds.
 func (r *runner) runs(k key) []key {
 	k.Hidden, k.Batch, k.MaxBatches, k.Patience, k.Other = r.base.Hidden, r.base.Batch, r.base.MaxBatches, r.base.Patience, r.other
-	if k.EvalEvery = r.base.EvalEvery; k.Kind == regressing {
+	if k.EvalEvery = r.base.EvalEvery; k.Kind == regressionCell {
 		k.EvalEvery = max(k.EvalEvery, min(regressionEvalEvery, r.base.MaxBatches))
 	}
 	var keys []key
@@ -67,7 +67,7 @@ func (r *runner) runs(k key) []key {
 
 // trained returns the results of the training runs of one row of a table of 2-layer models.
 func (r *runner) trained(spec string, row PaperRow) []*trainResult {
-	return resultsOf[trainResult](r, r.runs(key{Kind: training, Data: spec, Method: row.Method, Samples: row.Samples, Layers: 2}))
+	return resultsOf[trainResult](r, r.runs(key{Kind: trainCell, Data: spec, Method: row.Method, Samples: row.Samples, Layers: 2}))
 }
 
 // train returns the result of one training run.
