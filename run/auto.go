@@ -55,7 +55,7 @@ func (j *Job) Resolve(ctx context.Context, data *datasets.Data, most int64, prog
 // number of passes over the training nodes, by docs/measurements.md.
 const (
 	LeastBatches = 4000
-	autoPasses   = 128
+	autoPasses   = 130
 )
 
 // ChooseLimit replaces --max-batches auto by a number of updates. With --epochs it is 0: the epochs
