@@ -36,7 +36,7 @@ type Model struct {
 	Ranks Ranks
 
 	// Refresher fills the histories of a control. Training calls it before the first
-	// batch and every Options.ControlEvery batches. Nil means that there are none.
+	// batch and every Options.ControlEvery batches or more. Nil means that there are none.
 	Refresher *GCN
 
 	// Device is the GPU for training and prediction; nil means the CPU. It must stay

@@ -306,7 +306,7 @@ func (b Bytes) String() string {
 // Set reads a text.
 func (b *Bytes) Set(text string) error {
 	v, err := humanize.ParseBytes(text)
-	if err != nil || v == 0 || v > math.MaxInt64/2 {
+	if err != nil || v == 0 || strings.Contains(text, ",") || v > math.MaxInt64/2 {
 		return errors.New("want a number of bytes, such as 8GiB or 500MB")
 	}
 	*b = Bytes(v)

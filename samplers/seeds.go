@@ -27,12 +27,15 @@ type SeedLaw struct {
 // that none is positive. Cost: O(len(weights)).
 func NewSeedLaw(weights []float64) (*SeedLaw, error) {
 	p, err := NewPopulation(weights)
+	if err != nil {
+		return nil, err
+	}
 	p.Total = 0 // summed in order: published results depend on its last bits
 	for _, w := range weights {
 		p.Total += w
 	}
 	p.table = newAliasTable(weights, p.Total)
-	return &SeedLaw{p}, err
+	return &SeedLaw{p}, nil
 }
 
 // SeedDraw holds the result of a SeedLaw's draw. The zero value is ready; its memory is reused.

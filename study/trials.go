@@ -102,7 +102,9 @@ func DefaultCandidates(a *Advice, layers, batch int, exactInput bool) []Candidat
 		if !exactInput {
 			all = append(all, Candidate{a.Method, a.Samples, false})
 		}
-		all = append(all, Candidate{a.Method, a.Samples[:layers-1], true})
+		if layers > 1 {
+			all = append(all, Candidate{a.Method, a.Samples[:layers-1], true})
+		}
 	}
 	for _, times := range []int{1, 2, 4} {
 		if s := times * batch; float64(s) < fullShare*a.Layers[0].Candidates {

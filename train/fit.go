@@ -293,7 +293,7 @@ func (r *run) train(ctx context.Context) error {
 		}
 		r.next = r.fetcher.Next
 	}
-	if r.model.Refresher != nil && !r.refreshes() { // as the last refresh before the run was stopped
+	if r.model.Refresher != nil && s.Batch < end && !r.refreshes() { // as the last refresh before the run was stopped
 		if err := r.refresh(ctx, r.model.Refresher.Restore); err != nil {
 			return err
 		}

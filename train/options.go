@@ -66,8 +66,8 @@ type Options struct {
 
 	// ControlEvery is the number of batches between two refreshes of the histories of a
 	// control (layers.GCN.Refresh), beside the one before the first batch; 0 means 50. While
-	// Schedule makes the step size k or more times as small, k a whole number, there are k times
-	// as many: histories age with the size of the steps. Without such histories it does nothing.
+	// Schedule makes the step size k or more times as small, k a whole number, these are k
+	// times as far apart: histories age with the size of the steps. Without such histories it does nothing.
 	ControlEvery int
 
 	Workers int    // sampling goroutines; 0 means GOMAXPROCS; results do not depend on it

@@ -159,6 +159,9 @@ func (b *stepBench) inTurn(ctx context.Context, floor *floor, r *StepReport) err
 		seeds := study.RandomBatch(rng, b.stream.Train, b.BatchSize)
 		start := time.Now()
 		err := b.stream.Sampler.Sample(ctx, seeds, rng, &batch)
+		if err == nil && b.EdgeDropout > 0 {
+			err = batch.DropEdges(b.EdgeDropout, rng)
+		}
 		drawn := time.Now()
 		if err == nil {
 			err = b.step(&batch, uint64(k))

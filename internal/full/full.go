@@ -85,9 +85,10 @@ const Few = 256
 
 // CheckBound returns an error if the bound of c is too small for it.
 func (c *Call) CheckBound() error {
-	switch most := c.Bound.bytes(); {
-	case c.few() || c.Bound == (Bound{}):
+	if c.few() || c.Bound == (Bound{}) {
 		return nil
+	}
+	switch most := c.Bound.bytes(); {
 	case c.Device != nil:
 		return fmt.Errorf("inference: a bound of memory is for the CPU")
 	case most <= c.fixed():

@@ -2,6 +2,7 @@ package full
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -105,7 +106,7 @@ func (p *pass) level(ctx context.Context, s *stage) error {
 }
 
 // run computes the rows of s, in chunks.
-func (p *pass) run(ctx context.Context, s *stage) error {
+func (p *pass) run(ctx context.Context, s *stage) (err error) {
 	shares, size := p.shares(s), p.chunkOf(s)
 	first, last := shares[p.rank], shares[p.rank+1]
 	workers := max(min((last-first+size-1)/size, parallel.Free()), 1)
@@ -123,7 +124,8 @@ func (p *pass) run(ctx context.Context, s *stage) error {
 			r.Forget() // the caller's memory among it
 			select {
 			case p.idle[s.number] <- r:
-			default:
+			default: // other calls left enough
+				err = errors.Join(err, r.Close())
 			}
 		}
 	}()

@@ -30,14 +30,15 @@ func (b Bound) bytes() int64 { return memory.Budget(b.Memory) }
 // was for the same nodes and data. Calls for a few nodes only use its memory again.
 func (m *Model) take(ctx context.Context, c Call) (p *pass, err error) {
 	c.Nodes = slices.Clone(c.Nodes) // to compare them with the next call's
-	few := c.few()
+	few, again := c.few(), false
 	if few {
 		p, _ = m.small.Get().(*pass)
 		c.Bound, c.Progress = Bound{}, nil
-	} else if p = m.large.Swap(nil); p != nil && !p.serves(&c) {
-		p = nil
+	} else if p = m.large.Swap(nil); p != nil {
+		if again = p.serves(&c); !again {
+			p = &pass{Model: m, memory: p.memory} // with a bound: else m.Spare has it
+		}
 	}
-	again := p != nil && !few
 	if p == nil {
 		p = &pass{Model: m}
 	}
@@ -79,7 +80,8 @@ func (m *Model) give(p *pass, err error) error {
 		m.Spare.Store(&spare)
 		p.memory = [2][]float32{}
 	}
-	if p.given = nil; p.isFew {
+	p.given, p.Wanted, p.Progress, p.Sums, p.Ranks = nil, nil, nil, nil, nil // the caller's
+	if p.isFew {
 		m.small.Put(p)
 	} else {
 		m.large.Store(p)
@@ -90,8 +92,13 @@ func (m *Model) give(p *pass, err error) error {
 // Close frees what calls have left on a device. m may be used again.
 func (m *Model) Close() (err error) {
 	for _, idle := range m.idle {
-		for len(idle) > 0 {
-			err = errors.Join(err, (<-idle).Close())
+		for more := true; more; {
+			select {
+			case r := <-idle:
+				err = errors.Join(err, r.Close())
+			default:
+				more = false
+			}
 		}
 	}
 	return err

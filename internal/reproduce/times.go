@@ -94,11 +94,12 @@ func (r *runner) timeSteps(ctx context.Context, k key) (any, error) {
 		return nil, err
 	}
 	s, err := bench.Step(ctx, model, r.data, bench.StepOptions{
-		Batches:   k.Batches,
-		Discard:   max(1, min(20, k.Batches/5)),
-		BatchSize: k.Batch,
-		Seed:      k.Seed,
-		Longest:   longest,
+		Batches:     k.Batches,
+		Discard:     max(1, min(20, k.Batches/5)),
+		BatchSize:   k.Batch,
+		Seed:        k.Seed,
+		Longest:     longest,
+		EdgeDropout: p.EdgeDropout,
 	})
 	return &timeResult{s.Batches, s.Times}, err
 }

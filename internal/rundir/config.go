@@ -13,7 +13,7 @@ import (
 
 // Schema is the number of the form of config.json and of checkpoints. It changes with the
 // form: this program reads no files of another number.
-const Schema = 4
+const Schema = 5
 
 // SchemaField is the field of config.json that holds Schema.
 const SchemaField = "schema"
