@@ -108,9 +108,14 @@ func (j *trainJob) plan(recipe, file, saved *run.File, line []run.Value) error {
 		used := slices.DeleteFunc(slices.Clone(recipe.Values), func(v run.Value) bool { return s.From(v.Option) != v })
 		j.Say("recipe %s sets %s", j.Recipe, optionsText(used))
 	}
-	if j.Plan, err = s.Plan(); err != nil {
+	p, err := s.Plan()
+	if err != nil {
 		return err
 	}
+	if j.Plan != nil { // before the advice
+		p.GPU = j.GPU
+	}
+	j.Plan = p
 	if j.Because != "" {
 		j.Say("%s: %s keeps no histories of activations with it, so the method is %s", j.Because, run.DefaultMethod, run.PaperMethod)
 	}
@@ -138,8 +143,11 @@ func (j *trainJob) tellCosine(saved *run.File) error {
 	return err
 }
 
+// advised are the options that rank 0 chooses for all with --samples auto.
+var advised = []string{"method", "samples", "exact_input"}
+
 // broadcast gives the settings of rank 0 to the others. Their own options on the command line
-// stay.
+// stay, but for those that rank 0 chooses.
 func (j *trainJob) broadcast(ctx context.Context) error {
 	if j.World == nil || j.World.Size() == 1 {
 		return nil
@@ -162,19 +170,31 @@ func (j *trainJob) broadcast(ctx context.Context) error {
 		return err
 	}
 	j.Out, j.Resume, j.Overwrite = given.Out, false, false // the folder is rank 0's
+	if slices.ContainsFunc(given.Values, isAuto) {
+		j.line = slices.DeleteFunc(j.line, func(v run.Value) bool { return slices.Contains(advised, v.Option) })
+	}
 	// Training compares the settings of all ranks, and refuses other ones.
 	return j.plan(nil, nil, &run.File{Values: given.Values}, j.line)
 }
+
+// isAuto reports whether an option asks for the advice on samples.
+func isAuto(v run.Value) bool { return v.Option == "samples" && v.Text == "auto" }
 
 // mostHistoryBytes is the size of P·X and of the histories above which the default method is
 // the paper's, which keeps neither. It is a number, not a part of the memory, so that a command
 // line trains the same model on every machine. ogbn-products with 256 hidden units takes 3.5 GB.
 const mostHistoryBytes = 4 << 30
 
-// resolve chooses the method, the samples and the limit that the data ask for. All ranks choose
-// alike.
-func (j *trainJob) resolve(ctx context.Context) error {
-	err := j.Resolve(ctx, j.data, mostHistoryBytes, everySeconds(j.stderr, "mini-batches of the candidates"))
+// resolve chooses the method, the samples and the limit that the data ask for. The advice is rank
+// 0's, for all; without it, all ranks choose alike.
+func (j *trainJob) resolve(ctx context.Context) (err error) {
+	advice := j.Settings.Samples.Auto()
+	if !advice || !j.Follows() {
+		err = j.Resolve(ctx, j.data, mostHistoryBytes, everySeconds(j.stderr, "mini-batches of the candidates"))
+	}
+	if err == nil && advice {
+		err = j.broadcast(ctx)
+	}
 	if err == nil {
 		j.ChooseLimit(j.data)
 	}

@@ -68,7 +68,7 @@ func newImportCommand() *cobra.Command {
 func newModel(cmd *cobra.Command, method string) (*trainJob, *layers.GCN, error) {
 	j := newTrainJob(cmd.ErrOrStderr())
 	j.line = append([]run.Value{{Option: "method", Text: method}}, run.Values(cmd.Flags())...)
-	if slices.Contains(j.line, run.Value{Option: "samples", Text: "auto"}) {
+	if slices.ContainsFunc(j.line, isAuto) {
 		return nil, nil, usagef("--samples auto is for gcn train")
 	}
 	if err := j.begin(cmd.Context()); err != nil {
