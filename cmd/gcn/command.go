@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -103,13 +105,27 @@ func arguments(cmd *cobra.Command, given []string) error {
 	case list != "" && len(given) > 0 && !slices.Contains(allowed, given[0]):
 		return usagef("unknown %s %q%s; there are: %s", word, given[0], run.DidYouMean(given[0], allowed), list)
 	case !fits && most == 0:
-		return usagef("%s takes no arguments, got %q: values belong to an option, with commas between them", cmd.CommandPath(), given[0])
+		return usagef("%s takes no arguments, got %q%s", cmd.CommandPath(), given[0], meantOption(cmd, given[0]))
 	case !fits && list == "":
 		return usagef("want %s, got %q", cmd.UseLine(), given)
 	case !fits:
 		return usagef("%s needs a %s: %s", cmd.CommandPath(), word, list)
 	}
 	return nil
+}
+
+// meantOption says where an argument belongs that is a number, a folder or a SPEC, or returns "".
+func meantOption(cmd *cobra.Command, arg string) string {
+	if _, err := strconv.Atoi(arg); err == nil {
+		return ": separate the numbers of an option by commas"
+	}
+	if info, err := os.Stat(arg); err == nil && info.IsDir() && cmd.Flags().Lookup("run") != nil {
+		return ", did you mean --run " + run.ShellWord(arg) + "?"
+	}
+	if cmd.Flags().Lookup("data") != nil && datasets.CheckSpec(arg, datasets.Options{}) == nil {
+		return ", did you mean --data " + run.ShellWord(arg) + "?"
+	}
+	return ""
 }
 
 // flagError rewords an error of the flag parser, and names the flag that was
