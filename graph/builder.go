@@ -18,8 +18,11 @@ import (
 // Make one with NewBuilder. A Builder is not safe for concurrent use.
 type Builder struct {
 	nodes    int
+	weighted bool
 	directed bool        // see BuildDirected
 	chunks   []edgeChunk // all full but the last
+	u        int32       // the first node of the last edge
+	report   Report      // Given and SelfLoops
 
 	spilled string         // folder of the files of Spill
 	files   []func() error // that give the files back: of the edges, of the columns
@@ -27,17 +30,14 @@ type Builder struct {
 
 // edgeChunk holds edges and their weights; nil weights are all 1.
 type edgeChunk struct {
-	edges   []Edge
+	values  []int32 // v of each edge (u, v); ^u comes first in a chunk, and wherever u changes
 	weights []float32
 }
 
 // Edge is an edge between two nodes, in either direction.
 type Edge struct{ U, V int32 }
 
-const (
-	builderChunk = 1 << 18 // edges
-	builderPart  = 1 << 28 // bytes of rows that are sorted at a time, or an eighth of all rows
-)
+const builderChunk = 1 << 19 // values
 
 // Report counts the edges that Build kept and dropped.
 type Report struct {
@@ -68,22 +68,36 @@ func (b *Builder) AddEdges(edges []Edge) error {
 		if uint32(e.U) >= n || uint32(e.V) >= n {
 			return fmt.Errorf("graph: edge (%d, %d) outside [0, %d): %w", e.U, e.V, b.nodes, ErrInvalid)
 		}
-		last := len(b.chunks) - 1
-		if last < 0 || len(b.chunks[last].edges) == cap(b.chunks[last].edges) {
-			b.chunks = append(b.chunks, edgeChunk{edges: make([]Edge, 0, builderChunk)})
-			last++
+		c := b.room()
+		if len(c.values) == 0 || e.U != b.u {
+			c.values = append(c.values, ^e.U)
+			b.u = e.U
 		}
-		c := &b.chunks[last]
-		if c.edges = append(c.edges, e); c.weights != nil {
+		if c.values = append(c.values, e.V); c.weights != nil {
 			c.weights = append(c.weights, 1)
+		}
+		b.report.Given++
+		if e.U == e.V {
+			b.report.SelfLoops++
 		}
 	}
 	return nil
 }
 
+// room returns the last chunk. It adds a chunk if the last one has no room for another edge.
+func (b *Builder) room() *edgeChunk {
+	last := len(b.chunks) - 1
+	if last < 0 || len(b.chunks[last].values)+2 > cap(b.chunks[last].values) {
+		b.chunks = append(b.chunks, edgeChunk{values: make([]int32, 0, builderChunk)})
+		last++
+	}
+	return &b.chunks[last]
+}
+
 // AddWeighted adds the edge between u and v with a positive finite weight. The
 // error wraps ErrInvalid if a node is outside [0, n) or the weight is not positive
-// and finite. Cost: O(1). Memory: 8 bytes per edge, and 4 more where weights differ from 1.
+// and finite. Cost: O(1). Memory: 4 bytes per edge and 4 where the first node changes, and 4 more
+// where weights differ from 1.
 func (b *Builder) AddWeighted(u, v int32, weight float32) error {
 	if !(weight > 0) || !finite(weight) {
 		return fmt.Errorf("graph: edge (%d, %d) has weight %v, want positive and finite: %w", u, v, weight, ErrInvalid)
@@ -93,23 +107,27 @@ func (b *Builder) AddWeighted(u, v int32, weight float32) error {
 	}
 	c := &b.chunks[len(b.chunks)-1]
 	if c.weights == nil {
-		c.weights = slices.Repeat([]float32{1}, len(c.edges))
+		for _, v := range c.values {
+			if v >= 0 {
+				c.weights = append(c.weights, 1)
+			}
+		}
 	}
-	c.weights[len(c.weights)-1] = weight
+	c.weights[len(c.weights)-1], b.weighted = weight, true
 	return nil
 }
 
 // Build returns the adjacency matrix and empties the builder. The columns of a row
 // increase strictly; Val is nil if all weights are 1. Cost: O(E log(max degree))
 // time on all cores. Memory at the peak: 8 bytes per node and 8 per edge more than the builder's,
-// 16 with weights, and up to 320 MiB or 2.5 bytes per edge.
+// 16 with weights.
 func (b *Builder) Build() (*CSR, Report) {
-	m, report := b.matrix()
+	m := b.matrix()
 	m.Idx = make([]int32, m.Ptr[b.nodes])
-	if slices.ContainsFunc(b.chunks, func(c edgeChunk) bool { return c.weights != nil }) {
+	if b.weighted {
 		m.Val = make([]float32, len(m.Idx))
 	}
-	_ = b.fill(context.Background(), m, &report, max(builderPart, m.Ptr[b.nodes]), nil) // the error is the context's
+	report, _ := b.fill(context.Background(), m, m.Idx, math.MaxInt64, nil)
 	*b = Builder{nodes: b.nodes}
 	return m, report
 }
@@ -121,117 +139,157 @@ func (b *Builder) BuildDirected() (*CSR, Report) {
 	return b.Build()
 }
 
-// matrix returns the matrix without its entries, and a report without the edges kept. The row offsets
-// count duplicates.
-func (b *Builder) matrix() (*CSR, Report) {
-	var r Report
+// matrix returns the matrix without its entries. Its row offsets count duplicates.
+func (b *Builder) matrix() *CSR {
 	ptr := make([]int64, b.nodes+1)
 	for _, c := range b.chunks {
-		r.Given += int64(len(c.edges))
-		for _, e := range c.edges {
-			if e.U == e.V {
-				r.SelfLoops++
-				continue
-			}
-			ptr[e.U+1]++
-			if !b.directed {
-				ptr[e.V+1]++
+		u := int32(0)
+		for _, v := range c.values {
+			switch {
+			case v < 0:
+				u = ^v
+			case u != v:
+				ptr[u+1]++
+				if !b.directed {
+					ptr[v+1]++
+				}
 			}
 		}
 	}
 	for i := range b.nodes {
 		ptr[i+1] += ptr[i]
 	}
-	return &CSR{Rows: b.nodes, Cols: b.nodes, Ptr: ptr}, r
+	return &CSR{Rows: b.nodes, Cols: b.nodes, Ptr: ptr}
 }
 
-// fill fills a new matrix with rows in the order of columns and without duplicates, and completes its
-// report. It sorts rows that take at most bytes at a time, or one row. progress, if not nil, is called
-// with the number of entries sorted so far and the number of all. The error is the context's.
-func (b *Builder) fill(ctx context.Context, m *CSR, r *Report, bytes int64, progress func(done, all int64)) error {
+// fill fills a new matrix with rows in the order of columns and without duplicates. It sorts rows
+// that take at most bytes at a time, or one row, in the memory of part if that is large enough. part
+// may be m.Idx if all rows fit. progress, if not nil, is called with the number of entries sorted so
+// far and the number of all. The error is the context's.
+func (b *Builder) fill(ctx context.Context, m *CSR, part []int32, bytes int64, progress func(done, all int64)) (Report, error) {
 	all, kept := m.Ptr[m.Rows], int64(0)
-	var part []uint64 // the entries of the rows lo to hi: an entry has its column above the bits of its value
-	var ends []int64  // of these rows in part
+	var ends []int64
 	for lo, hi := 0, 0; lo < m.Rows; lo = hi {
 		if err := ctx.Err(); err != nil {
-			return err
+			return Report{}, err
 		}
 		first := m.Ptr[lo]
 		hi++
-		for hi < m.Rows && 8*(m.Ptr[hi+1]-first+int64(hi+1-lo)) <= bytes {
+		for hi < m.Rows && 4*(m.Ptr[hi+1]-first)+8*int64(hi+1-lo) <= bytes {
 			hi++
 		}
-		part = resize(part, int(m.Ptr[hi]-first))
-		ends = resize(ends, hi-lo)
-		for k := range ends {
-			ends[k] = m.Ptr[lo+k] - first // no entry is there yet
-		}
-		// Each stripe of rows has a goroutine, which reads all edges and writes the entries of its rows. The
-		// entries of a row are therefore in the order of the edges for any number of stripes, and each
-		// goroutine's random writes stay within a part of the matrix.
-		stripe := (hi-lo-1)/min(runtime.GOMAXPROCS(0), 16) + 1
-		parallel.For(hi-lo, stripe, func(from, to int) { b.scatter(part, ends[from:to], lo+from) })
-		parallel.For(hi-lo, rowRange, func(from, to int) {
-			for k := from; k < to; k++ {
-				start := m.Ptr[lo+k] - first
-				ends[k] = start + int64(len(sortedRow(part[start:ends[k]], m.Val != nil)))
-			}
-		})
-		for k, end := range ends {
-			start := m.Ptr[lo+k] - first
-			m.Ptr[lo+k] = kept
-			for _, entry := range part[start:end] {
-				if m.Idx[kept] = int32(entry >> 32); m.Val != nil {
-					m.Val[kept] = math.Float32frombits(uint32(entry))
-				}
-				kept++
-			}
-		}
+		last := m.Ptr[hi]
+		part, ends = resize(part, int(last-first)), append(ends[:0], m.Ptr[lo:hi]...)
+		kept = b.fillRows(m, lo, part, ends, kept)
 		if progress != nil {
-			progress(m.Ptr[hi], all)
+			progress(last, all)
 		}
 	}
 	m.Ptr[m.Rows], m.Idx = kept, m.Idx[:kept]
 	if m.Val != nil {
 		m.Val = m.Val[:kept]
 	}
+	r := b.report
 	if r.Edges = kept; !b.directed {
 		r.Edges /= 2
 	}
 	r.Duplicates = r.Given - r.SelfLoops - r.Edges
-	return nil
+	return r, nil
+}
+
+// fillRows puts the entries of the rows from number lo on into part, sorts them there, and moves
+// the first of equal ones to m, which has kept entries before. It returns the number of entries
+// after that. ends has the offsets of the rows, and is overwritten.
+func (b *Builder) fillRows(m *CSR, lo int, part []int32, ends []int64, kept int64) int64 {
+	first, starts := m.Ptr[lo], m.Ptr[lo:lo+len(ends)]
+	for k := range ends {
+		ends[k] -= first // no entry is there yet
+	}
+	// Each stripe of rows has a goroutine, which reads all edges and writes the entries of its rows. The
+	// entries of a row are therefore in the order of the edges for any number of stripes, and each
+	// goroutine's random writes stay within a part of the matrix.
+	stripes := min(runtime.GOMAXPROCS(0), 16)
+	row := func(stripe int) int { // all stripes have about as many entries
+		if stripe == stripes {
+			return len(starts)
+		}
+		k, _ := slices.BinarySearch(starts, first+int64(len(part)/stripes*stripe))
+		return k
+	}
+	parallel.For(stripes, 1, func(from, to int) { b.scatter(m, lo, part, ends, row(from), row(to)) })
+	parallel.For(len(ends), rowRange, func(from, to int) {
+		var order []rowEntry
+		for k := from; k < to; k++ {
+			start := m.Ptr[lo+k] - first
+			row := part[start:ends[k]]
+			if m.Val != nil {
+				ends[k] = start + sortWeighted(row, m.Val[start:], &order)
+				continue
+			}
+			slices.Sort(row)
+			ends[k] = start + int64(len(slices.Compact(row)))
+		}
+	})
+	for k, end := range ends {
+		start := m.Ptr[lo+k] - first
+		copy(m.Idx[kept:], part[start:end])
+		if m.Val != nil {
+			copy(m.Val[kept:], m.Val[start:end])
+		}
+		m.Ptr[lo+k] = kept
+		kept += end - start
+	}
+	return kept
 }
 
 // scatter puts every edge into its two rows, or only the first one if directed, if they are among
-// the len(next) rows from number first on. next has the place in part of the next entry of each.
-func (b *Builder) scatter(part []uint64, next []int64, first int) {
-	rows := uint32(len(next))
+// the rows lo+from to lo+to. next[k] is the place in part of the next entry of row lo+k.
+func (b *Builder) scatter(m *CSR, lo int, part []int32, next []int64, from, to int) {
+	base, first, rows := int32(lo), int32(lo+from), uint32(to-from)
 	for _, c := range b.chunks {
-		for k, e := range c.edges {
-			u, v := uint32(int(e.U)-first), uint32(int(e.V)-first)
-			if e.U == e.V || u >= rows && v >= rows {
+		put := func(k int, row, column int32) {
+			at := next[row-base]
+			next[row-base]++
+			part[at] = column
+			if m.Val != nil {
+				m.Val[at] = float32(Weight(c.weights, k))
+			}
+		}
+		u, k := int32(0), 0
+		for _, v := range c.values {
+			if v < 0 {
+				u = ^v
 				continue
 			}
-			value := uint64(math.Float32bits(float32(Weight(c.weights, k))))
-			if u < rows {
-				part[next[u]] = uint64(e.V)<<32 | value
-				next[u]++
+			if u != v && uint32(u-first) < rows {
+				put(k, u, v)
 			}
-			if v < rows && !b.directed {
-				part[next[v]] = uint64(e.U)<<32 | value
-				next[v]++
+			if u != v && !b.directed && uint32(v-first) < rows {
+				put(k, v, u)
 			}
+			k++
 		}
 	}
 }
 
-// sortedRow sorts a row by columns, and keeps the first of the entries with equal columns. Both rows of
-// a pair of nodes hold its edges in the same order, so the matrix is symmetric.
-func sortedRow(row []uint64, weighted bool) []uint64 {
-	if weighted {
-		slices.SortStableFunc(row, func(x, y uint64) int { return cmp.Compare(x>>32, y>>32) })
-	} else {
-		slices.Sort(row)
+type rowEntry struct {
+	col   int32
+	value float32
+}
+
+// sortWeighted sorts a row by columns, and keeps the first of the entries with equal columns. It
+// returns the number kept. Both rows of a pair of nodes hold its edges in the same order, so the
+// result is symmetric.
+func sortWeighted(row []int32, values []float32, scratch *[]rowEntry) int64 {
+	entries := (*scratch)[:0]
+	for k, j := range row {
+		entries = append(entries, rowEntry{j, values[k]})
 	}
-	return slices.CompactFunc(row, func(x, y uint64) bool { return x>>32 == y>>32 })
+	slices.SortStableFunc(entries, func(a, b rowEntry) int { return cmp.Compare(a.col, b.col) })
+	*scratch = entries
+	entries = slices.CompactFunc(entries, func(a, b rowEntry) bool { return a.col == b.col })
+	for k, e := range entries {
+		row[k], values[k] = e.col, e.value
+	}
+	return int64(len(entries))
 }

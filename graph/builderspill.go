@@ -14,19 +14,19 @@ import (
 // allows it, and takes 8 bytes an edge at once. Finish with BuildSpilled and Close.
 func (b *Builder) Spill(dir string, edges int64) error {
 	b.spilled = dir
-	room, err := scratch[Edge](b, "edges", edges)
-	b.chunks = []edgeChunk{{edges: room[:0]}}
+	values, err := b.scratch("edges", 2*edges)
+	b.chunks = []edgeChunk{{values: values[:0]}}
 	return err
 }
 
-// scratch returns n values, a whole number of 4 bytes each, in a file, until Close.
-func scratch[T any](b *Builder, what string, n int64) ([]T, error) {
-	words, free, err := memory.Spilled(b.spilled, int(n)*int(unsafe.Sizeof(*new(T))/4))
+// scratch returns so many values in a file, until Close.
+func (b *Builder) scratch(what string, n int64) ([]int32, error) {
+	values, free, err := memory.Spilled(b.spilled, int(n))
 	if err != nil {
 		return nil, fmt.Errorf("graph: %s: %w", what, err)
 	}
 	b.files = append(b.files, free)
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(words))), n), nil
+	return unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(values))), n), nil
 }
 
 // Close gives the files of Spill and BuildSpilled back, with the matrix.
@@ -44,12 +44,13 @@ func (b *Builder) Close() (err error) {
 // The matrix is valid until Close. Memory beside bytes: 8 bytes a node. progress, if not nil, is called with the
 // entries sorted so far, of all.
 func (b *Builder) BuildSpilled(ctx context.Context, bytes int64, progress func(done, all int64)) (*CSR, Report, error) {
-	m, report := b.matrix()
+	m := b.matrix()
 	var err error
-	if m.Idx, err = scratch[int32](b, "columns", m.Ptr[b.nodes]); err != nil {
+	if m.Idx, err = b.scratch("columns", m.Ptr[b.nodes]); err != nil {
 		return nil, Report{}, err
 	}
-	if err := b.fill(ctx, m, &report, bytes, progress); err != nil {
+	report, err := b.fill(ctx, m, nil, bytes, progress)
+	if err != nil {
 		return nil, Report{}, err
 	}
 	freeEdges := b.files[0]

@@ -90,8 +90,8 @@ func infer(ctx context.Context, m *full.Model, c full.Call) ([]float32, error) {
 // graph.
 //
 // Memory beside the result: a few numbers a node; one chunk's intermediate rows; the output
-// of two layers; and from the second call for the same nodes on, P·X of the first layer's rows, if
-// it takes at most an eighth of the memory. m.Bound bounds it. The memory is reused by the next call. A GPU copies the features
+// of two layers; and P·X of the first layer's rows, if it takes at most a 64th of the memory, or,
+// from the second call for the same nodes on, an eighth. m.Bound bounds it. The memory is reused by the next call. A GPU copies the features
 // and the Laplacian at the first call and keeps them until the device is closed.
 //
 // A further call for the same nodes uses the list of rows and P·X of earlier calls. So p and x must

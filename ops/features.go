@@ -86,7 +86,7 @@ func (op *features) Compute(c *plan.Call) error {
 			kernel.SelectRows(&s.rows, x.Sparse, ids)
 		}
 	}
-	s.places = ids
+	s.places = append(s.places[:0], ids...) // ids may be the block's
 	rows, absent := len(ids), gathered(c.Run, op.node, c.Device != nil)
 	if absent {
 		rows = 1 // for Gorgonia's own machines, which need some value

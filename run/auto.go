@@ -84,7 +84,7 @@ func (j *Job) advise(ctx context.Context, data *datasets.Data, values []Value, p
 	if !j.Default || j.Conv == gat || j.InputDropout > 0 {
 		trials.Batches = 0
 	}
-	j.Say("--samples auto: measuring the errors of sample sizes on %s, and training candidates for %d mini-batches each", j.Data, trials.Batches)
+	j.Say("--samples auto: measuring the errors of sample sizes on %s, and training candidates where the method is free", j.Data)
 	advice, err := Advice(ctx, data, what, trials, j.ExactInput)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
@@ -227,6 +228,9 @@ func (p *Plan) takeSamples() error {
 		p.Samples = slices.Repeat(slices.Concat(given, p.Method.Method.Default, Sizes{defaultSamples})[:1], n)
 	default:
 		return p.refuse("samples", " %s has %d numbers; %d layers need %d: one number for each, but for an exact input", given, len(given), p.Layers, n)
+	}
+	if p.Method.Weight == "rao-blackwell" && slices.Max(p.Samples) > samplers.MostUnordered {
+		return p.refuse("samples", " %s: weight=rao-blackwell takes at most %d", p.Samples, samplers.MostUnordered)
 	}
 	return nil
 }

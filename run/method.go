@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ type Keys struct {
 	Rows         bool   `json:"rows" group:"ladies|fastgcn|uniform" help:"add a layer's own nodes to the nodes drawn, as LADIES' program does"`
 	Normalize    bool   `json:"normalize" group:"ladies|fastgcn|uniform" help:"rescale each sampled row of the Laplacian to the sum of the whole row"`
 	Control      string `json:"control" group:"ladies|fastgcn|uniform" choice:"none|refresh|rolling" help:"control variate: none, refresh (activations of every so many mini-batches) or rolling (each node's last ones)"`
-	Every        int    `json:"every" group:"ladies-cv|mvs|ladies|fastgcn|uniform" default:"50" range:"[1," help:"mini-batches between two refreshes of kept activations"`
+	Every        int    `json:"every" group:"ladies-cv|mvs|ladies|fastgcn|uniform" default:"50" range:"[1," help:"mini-batches between two refreshes of kept activations; more while the schedule's step size is small"`
 	Half         bool   `json:"half" group:"ladies-cv|mvs|ladies|fastgcn|uniform" help:"kept activations in float16: half the memory; on the CPU"`
 	Linear       string `json:"linear" group:"ladies-cv|mvs|ladies|fastgcn|uniform" choice:"0|1" help:"the linear part of the control exactly, with exact input and two layers (default: 1 for ladies-cv where it applies)"`
 }
@@ -100,7 +101,7 @@ func parseKeys(keys any, name, query, group string) error {
 		}
 		delete(given, key)
 	}
-	for key := range given {
+	for _, key := range slices.Sorted(maps.Keys(given)) {
 		return fmt.Errorf("%s takes no keys but [%s], got %q%s", name, strings.Join(names, ", "), key, DidYouMean(key, names))
 	}
 	return nil

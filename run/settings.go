@@ -43,7 +43,7 @@ type Settings struct {
 	InputLayer        bool    `json:"input_layer" group:"Model,rare" exact:"the features are propagated once, before training" help:"a linear layer with activation and dropout below the first convolution"`
 	PreNorm           bool    `json:"pre_norm" group:"Model,rare" control:"they keep activations and not their norms" with:"model=program" help:"--layer-norm or --batch-norm of each convolution's input and of the classifier's, and residuals added last"`
 	FeedForward       bool    `json:"feed_forward" group:"Model,rare" with:"pre_norm" help:"with --pre-norm: a second linear layer and dropout after each convolution's activation"`
-	OwnState          bool    `json:"own_state" group:"Model,file" with:"input_layer" help:"with input_layer and pre_norm: a second weight of each convolution for a node's own row (GraphSAGE)"`
+	OwnState          bool    `json:"own_state" group:"Model,file" with:"input_layer" help:"with input_layer: a second weight of each convolution for a node's own row (GraphSAGE)"`
 	InputDropout      float64 `json:"input_dropout" group:"Model,rare" exact:"the features are propagated once, without dropout" default:"0" range:"[0,1)" help:"share of the features dropped while training"`
 	EdgeDropout       float64 `json:"edge_dropout" group:"Model,rare" control:"they add the edges that are left out" default:"0" range:"[0,1)" help:"share of the sampled edges dropped while training; the others are scaled up"`
 	ClassifierDropout float64 `json:"classifier_dropout" group:"Model,rare" default:"0.2" range:"[0,1)" help:"share of the classifier's inputs dropped again; not with --model equation"`

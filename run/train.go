@@ -143,7 +143,7 @@ func (j *Job) Once(ctx context.Context, data *datasets.Data, dir string, seed ui
 		if err != nil {
 			return nil, err
 		}
-		j.Say("an evaluation every %d batches: about %.0f %% of the work, at least once in a tenth of --max-batches and in half of --patience", interval, 100*share)
+		j.Say("an evaluation every %d batches: about %.0f %% of the work", interval, 100*share)
 		p.EvalEvery, j.EvalEvery = interval, interval // of the runs after it, too
 	}
 	options := p.Fit()

@@ -43,7 +43,7 @@ type ASGCN struct {
 func (s *ASGCN) Layers() int { return len(s.Sizes) }
 
 // NominalSizes returns the sizes of LayerWise.
-func (s *ASGCN) NominalSizes() []int { return s.sampler.NominalSizes() }
+func (s *ASGCN) NominalSizes() []int { return (&LayerWise{Sizes: s.Sizes}).NominalSizes() }
 
 // Prepare checks the fields, and computes x·w for all nodes.
 func (s *ASGCN) Prepare() error {

@@ -32,8 +32,8 @@ func newEstimator(p *graph.Laplacian, sizes []int, usual, importance Importance,
 	if err := weight.Check(draw); err != nil {
 		return nil, err
 	}
-	if s := slices.Max(sizes); weight == (RaoBlackwellised{}) && s > mostUnordered {
-		return nil, fmt.Errorf("samplers: rao-blackwell weights of a sample of %d, want at most %d; rank weights have nearly the same variance", s, mostUnordered)
+	if s := slices.Max(sizes); weight == (RaoBlackwellised{}) && s > MostUnordered {
+		return nil, fmt.Errorf("samplers: rao-blackwell weights of a sample of %d, want at most %d; rank weights have nearly the same variance", s, MostUnordered)
 	}
 	if weight == (Rank{}) {
 		draw = WithoutReplacement{Keys: true}

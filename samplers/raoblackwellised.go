@@ -14,12 +14,12 @@ package samplers
 // drawn. Then B(S) = 1, B(A) = Σ_{a∈S∖A} w_a/(W−w(A)) · B(A+a),
 // P(S from D) = B(∅) and P(S∖i from D∖i) = B({i}).
 //
-// Cost: O(s 2^s), so a sampler refuses sizes above 16. Rank has nearly the same variance
+// Cost: O(s 2^s), so sizes above MostUnordered are refused. Rank has nearly the same variance
 // for large s.
 type RaoBlackwellised struct{}
 
-// mostUnordered is the largest sample of RaoBlackwellised.
-const mostUnordered = 16
+// MostUnordered is the largest sample of RaoBlackwellised.
+const MostUnordered = 16
 
 // Check implements Weight.
 func (RaoBlackwellised) Check(draw Draw) error { return checkOrdered("Rao-Blackwellised", draw) }

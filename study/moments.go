@@ -44,6 +44,9 @@ func newDraws(weights []float64, s int, e Estimator, watch []int32) (*draws, err
 	if err := e.Weight.Check(e.Draw); err != nil {
 		return nil, err
 	}
+	if e.Weight == (samplers.RaoBlackwellised{}) && s > samplers.MostUnordered {
+		return nil, fmt.Errorf("study: rao-blackwell weights of %d draws, want at most %d", s, samplers.MostUnordered)
+	}
 	if s < 1 || s > len(weights) {
 		return nil, fmt.Errorf("study: %d draws from %d candidates, want 1 to %d", s, len(weights), len(weights))
 	}

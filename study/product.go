@@ -107,12 +107,18 @@ func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *gra
 }
 
 // ModelNorms returns ‖(HW)_[i]‖ of every node and convolution of a trained
-// model, the first one first. It holds all products in memory.
+// model, the first one first.
 func ModelNorms(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features) ([][]float64, error) {
-	products, err := Products(ctx, m, p, x)
+	if m == nil {
+		return nil, errors.New("study: products and norms need a model")
+	}
 	var all [][]float64
-	for _, hw := range slices.Backward(products) {
+	for l := range m.Convolutions {
+		hw, err := LayerProduct(ctx, m, p, x, l, nil)
+		if err != nil {
+			return nil, err
+		}
 		all = append(all, RowNorms(hw))
 	}
-	return all, err
+	return all, nil
 }

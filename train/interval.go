@@ -52,8 +52,8 @@ func (c *Counter) Infer(ctx context.Context, p *graph.Laplacian, nodes []int32) 
 // on large graphs, where an evaluation takes as long as many steps. share is the share of the
 // operations that evaluations then have.
 //
-// It counts the operations of one batch, of its part of a control's refreshes and of an
-// evaluation, but no seconds. So it gives the same number on every machine and for every
+// It counts the operations of one batch, of its part of a control's refreshes, without a schedule,
+// and of an evaluation, but no seconds. So it gives the same number on every machine and for every
 // seed.
 func EvaluationInterval(ctx context.Context, m Model, d *datasets.Data, o Options) (interval int, share float64, err error) {
 	model, o, err := checked(m, d, o)

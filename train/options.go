@@ -98,7 +98,8 @@ type Options struct {
 	// Result that it gets. encoding/json must be able to write them.
 	Result func(*Result) any
 
-	// Config holds other settings that a run depends on, such as the sampler's parts. They
+	// Config holds other settings that a run depends on, such as the sampler's parts, which
+	// Resume cannot tell apart without it. They
 	// are stored in config.json beside Fit's own settings, and compared on resume.
 	// A field named data may give the location of the data: it is not compared, the
 	// Fingerprint is. encoding/json must be able to write the values. A field with the name of

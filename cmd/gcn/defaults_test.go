@@ -121,9 +121,9 @@ func TestAutoLimit(t *testing.T) {
 		want    int
 	}{
 		{"", 32000, 4000},
-		{"", 41000, 5004},
-		{"--max-batches auto --batch 64", 41000, 80078},
-		{"--micro 4", 200000, 6103},
+		{"", 41000, 5205},
+		{"--max-batches auto --batch 64", 41000, 83281},
+		{"--micro 4", 200000, 6347},
 		{"--batch 4294967296 --micro 4294967296", 200000, 4000},
 		{"--method cluster", 200000, 4000},
 		{"--max-batches 7", 200000, 7},

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -81,7 +82,7 @@ type contenderNames []string
 
 // Values returns the words that are allowed.
 func (contenderNames) Values() []string {
-	names := run.MethodNames()
+	names := slices.DeleteFunc(run.MethodNames(), study.SamplesChange)
 	for _, name := range study.LayerWiseMethods() {
 		if study.CountsPopulation(name) {
 			names = append(names, name+study.NodesSuffix)

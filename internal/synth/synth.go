@@ -99,12 +99,11 @@ func (m *Model) Resize(nodes int) {
 func (m *Model) Bytes() int64 {
 	const (
 		least = 2 << 20 // a chunk of the builder
-		node  = 125     // communities, degree, offsets, running sums, class, split
-		edge  = 16      // in the builder, and in both directions
+		node  = 115     // communities, degree, offsets, running sums, class, split
+		edge  = 12      // in the builder, sorted by row, and in both directions
 	)
 	width, groups, tasks := float64(m.Features), float64(m.groupCount()), float64(m.tasks())
-	edges := edge*float64(m.Edges) + min(20*float64(m.Edges), 320<<20) // with the rows that the builder sorts at a time
-	bytes := least + (node+5*width+4*tasks)*float64(m.Nodes) + edges + 2*4*groups*width + 8*groups*tasks
+	bytes := least + (node+5*width+4*tasks)*float64(m.Nodes) + edge*float64(m.Edges) + 2*4*groups*width + 8*groups*tasks
 	if bytes >= math.MaxInt64 {
 		return -1
 	}
