@@ -43,12 +43,11 @@ func OGB(ctx context.Context, dir string, o Options) (*Set, error) {
 		if o.Split {
 			f.readSplit(n)
 		}
-		labels := f.matrixLines(f.label, n)
-		f.makeLabels(f.label, labels.Data, labels.Cols)
+		f.readLabels(n)
 		if arcs := f.readEdges(n); f.nodeFeat != "" {
-			f.setFeatures(f.nodeFeat, f.matrixLines(f.nodeFeat, n))
+			f.Features = f.matrixLines(f.nodeFeat, n, "a finite number", featureCell)
 		} else {
-			f.meanEdgeFeatures(arcs, n)
+			f.Features = f.meanEdgeFeatures(arcs, n)
 			f.note("features are the mean of the features of a node's edges (raw/edge-feat.csv.gz)")
 		}
 		if f.nodeType != "" {
@@ -137,6 +136,20 @@ func (f *ogbFolder) records(path string) (rows [][]string) {
 	return rows
 }
 
+// readLabels reads a class of each node, or its tasks.
+func (f *ogbFolder) readLabels(n int) {
+	const want = "a class, a whole number in [0, %d), or -1 or nan for unknown; in several columns 0, 1 or nan"
+	y := f.matrixLines(f.label, n, fmt.Sprintf(want, MostClasses(n)), func(cell []byte, width int) (float32, bool) {
+		v, number := numberOrNaN(cell)
+		most := float32(2)
+		if width == 1 {
+			most = float32(MostClasses(n))
+		}
+		return v, number && (v != v || v < most && v == float32(int32(v)) && (v >= 0 || v == -1 && width == 1))
+	})
+	f.makeLabels(f.label, y.Data, y.Cols)
+}
+
 // makeLabels makes classes of a column, and tasks of several.
 func (f *ogbFolder) makeLabels(name string, values []float32, cols int) {
 	if cols > 1 {
@@ -193,11 +206,11 @@ func (f *ogbFolder) readEdges(n int) (kept []graph.Edge) {
 
 // meanEdgeFeatures gives each node the mean of the features of its edges. Line k of
 // the file has the features of arcs[k]. Nodes without edges get zeros.
-func (f *ogbFolder) meanEdgeFeatures(arcs []graph.Edge, n int) {
+func (f *ogbFolder) meanEdgeFeatures(arcs []graph.Edge, n int) *graph.Features {
 	path, x := f.raw("edge-feat.csv.gz"), &graph.Features{Rows: n}
 	var sums []float64
 	count := make([]float64, n)
-	read := eachRow(f.reader, path, len(arcs), "a number, or nan", numberOrNaN, func(line int, row []float32) { // in order: the sums are the same on any machine
+	read := eachRow(f.reader, path, len(arcs), "a finite number", featureCell, func(line int, row []float32) { // in order: the sums are the same on any machine
 		if line == 0 {
 			x.Cols = len(row)
 			what := fmt.Sprintf("datasets: %s: the means of %d features for %d nodes", path, x.Cols, n)
@@ -217,7 +230,7 @@ func (f *ogbFolder) meanEdgeFeatures(arcs []graph.Edge, n int) {
 	for k, sum := range sums {
 		x.Data[k] = float32(sum / max(count[k/x.Cols], 1))
 	}
-	f.setFeatures(path, x)
+	return x
 }
 
 // readSplit reads the only split type. It does not read split_dict.pt, a PyTorch file that OGB's own

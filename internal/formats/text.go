@@ -64,7 +64,7 @@ func (r *reader) ids(path, what string, n int) (ids []int32) {
 }
 
 // numberOrNaN reads a number, NaN for an empty cell.
-func numberOrNaN(cell []byte, _ int) (float32, bool) {
+func numberOrNaN(cell []byte) (float32, bool) {
 	if len(cell) == 0 {
 		return float32(math.NaN()), true
 	}
@@ -72,10 +72,16 @@ func numberOrNaN(cell []byte, _ int) (float32, bool) {
 	return float32(v), err == nil
 }
 
+// featureCell reads a feature.
+func featureCell(cell []byte, _ int) (float32, bool) {
+	v, ok := numberOrNaN(cell)
+	return v, ok && v-v == 0
+}
+
 // matrixLines reads n lines of equally many numbers.
-func (r *reader) matrixLines(path string, n int) *graph.Features {
+func (r *reader) matrixLines(path string, n int, want string, parse func(cell []byte, width int) (float32, bool)) *graph.Features {
 	x := &graph.Features{Rows: n}
-	read := eachRow(r, path, n, "a number, or nan", numberOrNaN, func(line int, row []float32) {
+	read := eachRow(r, path, n, want, parse, func(line int, row []float32) {
 		if line == 0 {
 			x.Cols = len(row)
 			x.Data = zeros(path, n, x.Cols)
