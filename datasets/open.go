@@ -122,6 +122,9 @@ func (s *scheme) load(ctx context.Context, spec *Spec, o Options) (*Data, error)
 		open = s.openFiles
 	}
 	d, err := open(ctx, spec, o)
+	if err == nil && d == nil {
+		err = fmt.Errorf("datasets: %s: the scheme %s gave no data", spec, s.Name)
+	}
 	if err != nil {
 		return nil, err
 	}

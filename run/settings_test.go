@@ -292,7 +292,7 @@ func TestMeant(t *testing.T) {
 
 // FuzzParse checks that a text is options, or an error of one line that begins with the file.
 func FuzzParse(f *testing.F) {
-	for _, text := range []string{"", "{}", "null", "[1]", `{"lr": 0.1, "samples": [1, 2]}`, "{\n\"lr\": \"\\ud800\"}", `{"fingerprint": "x", "schema": 4, "seed": 1}`, `{"a": 1, "a": 2} {`} {
+	for _, text := range []string{"", "{}", "null", "[1]", `{"lr": 0.1, "samples": [1, 2]}`, "{\n\"lr\": \"\\ud800\"}", `{"fingerprint": "x", "schema": 5, "seed": 1}`, `{"a": 1, "a": 2} {`} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

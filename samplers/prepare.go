@@ -3,6 +3,7 @@ package samplers
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -43,11 +44,11 @@ func (p *preparation) prepare(s Sampler, l *graph.Laplacian, layers int, sizes [
 			return fmt.Errorf("samplers: sample size %d of layer %d from the output, want at least 1", n, k+1)
 		}
 	}
-	switch {
+	switch name := strings.TrimPrefix(fmt.Sprintf("%T", s), "*samplers."); {
 	case layers <= 0:
-		return fmt.Errorf("samplers: %T with %d layers, want at least 1", s, layers)
+		return fmt.Errorf("samplers: %s with %d layers, want at least 1", name, layers)
 	case l == nil:
-		return fmt.Errorf("samplers: %T needs a Laplacian", s)
+		return fmt.Errorf("samplers: %s needs a Laplacian", name)
 	}
 	p.layers, _ = s.(LayerSampler)
 	p.graphNodes, p.pool.New = l.Nodes(), func() any { return new(workspace) }

@@ -103,9 +103,9 @@ func TestResumeOtherSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(lastFile, strings.Replace(files[lastFile], `"schema":"4"`, `"schema":"1"`, 1))
+	write(lastFile, strings.Replace(files[lastFile], `"schema":"5"`, `"schema":"1"`, 1))
 	check(lastFile+": not a usable checkpoint: its schema is 1 and", "if you remove this file")
-	write(configFile, strings.Replace(files[configFile], `"schema": 4`, `"schema": 1`, 1))
+	write(configFile, strings.Replace(files[configFile], `"schema": 5`, `"schema": 1`, 1))
 	if err := os.Remove(filepath.Join(o.Dir, lastFile)); err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func TestConfigFile(t *testing.T) {
 		`"out": "good"`:                    `c.json:3: "out" is`,
 		`"batch": 2, "batch": 3`:           `c.json:3: "batch" sets --batch again, after c.json:3`,
 		`"eval_every": 2, "eval-every": 3`: `c.json:3: "eval-every" sets --eval-every again, after c.json:3`,
-		`"schema": 4`:                      `c.json:3: unknown option "schema"`,
+		`"schema": 5`:                      `c.json:3: unknown option "schema"`,
 		`"warm_up": 3`:                     `c.json:3: unknown option "warm_up": it is a key of --schedule`,
 		`"metric": "accuracy"`:             `c.json:3: unknown option "metric"`,
 		`"permute": true`:                  `c.json:3: unknown option "permute"`,
@@ -216,7 +216,7 @@ func TestOtherSchema(t *testing.T) {
 	succeed(t, trainArgs("--out", "two", "-q", "--max-batches", "4", "--runs", "2")...)
 	for other, words := range map[string]string{`"schema": 1`: "its schema is 1 and", `"fields": 2`: "its schema is not set and"} {
 		for _, dir := range []string{"a", "two"} {
-			text := strings.Replace(string(readFile(t, dir+"/config.json")), `"schema": 4`, other, 1)
+			text := strings.Replace(string(readFile(t, dir+"/config.json")), `"schema": 5`, other, 1)
 			writeFile(t, dir+"/config.json", []byte(text))
 		}
 		for _, args := range [][]string{
@@ -226,7 +226,7 @@ func TestOtherSchema(t *testing.T) {
 			fail(t, exitFailed, []string{"config.json: ", words, "this program's is 4: train again, or use the program that wrote it"}, args...)
 		}
 		for _, dir := range []string{"a", "two"} {
-			text := strings.Replace(string(readFile(t, dir+"/config.json")), other, `"schema": 4`, 1)
+			text := strings.Replace(string(readFile(t, dir+"/config.json")), other, `"schema": 5`, 1)
 			writeFile(t, dir+"/config.json", []byte(text))
 		}
 	}

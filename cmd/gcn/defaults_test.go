@@ -120,7 +120,7 @@ func TestAutoLimit(t *testing.T) {
 		nodes   int
 		want    int
 	}{
-		{"", 32000, 4000},
+		{"", 31000, 4000},
 		{"", 41000, 5205},
 		{"--max-batches auto --batch 64", 41000, 83281},
 		{"--micro 4", 200000, 6347},

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -133,8 +134,11 @@ func (c *Client) attempt(ctx context.Context, address, part string, show shower)
 		if err := f.Truncate(0); err != nil {
 			return 0, false, err
 		}
-		if err := os.WriteFile(tagPath(part), []byte(response.Header.Get("ETag")),
-			0o644); err != nil {
+		tag := response.Header.Get("ETag")
+		if strings.HasPrefix(tag, "W/") { // a weak one, which files that differ may have
+			tag = ""
+		}
+		if err := os.WriteFile(tagPath(part), []byte(tag), 0o644); err != nil {
 			return 0, false, err
 		}
 	}

@@ -88,8 +88,9 @@ func TestDownloadIsOfOneVersion(t *testing.T) {
 		{"another tag", release{before, `"1"`, ""}, release{after, `"2"`, ""}, 6000, 3},
 		{"another tag and length", release{before, `"1"`, january}, release{longer, `"2"`, january}, 6000, 3},
 		{"no tag any more", release{before, `"1"`, ""}, release{after, "", ""}, 6000, 3},
-		{"another weak tag", release{before, `W/"1"`, january}, release{after, `W/"2"`, january}, 6000, 3},
+		{"another weak tag", release{before, `W/"1"`, january}, release{after, `W/"2"`, january}, 0, 2},
 		{"another date, no tags", release{before, "", january}, release{after, "", february}, 0, 2},
+		{"tags that tell nothing", release{before, `W/"1"`, ""}, release{after, `W/"1"`, ""}, 0, 2},
 		{"no tags", release{before, "", ""}, release{after, "", ""}, 0, 2},
 	} {
 		for _, restart := range []bool{false, true} {

@@ -69,6 +69,9 @@ func (c *Client) Fetch(ctx context.Context, set *Set, found func() (bool, error)
 	if c.Offline && missing(f.unpacked()) {
 		return fmt.Errorf("not in the cache %s: %w", c.Cache, ErrOffline)
 	}
+	if strings.ContainsRune(c.Cache, '?') {
+		return fmt.Errorf("the cache's path %s must not hold a question mark, which begins a SPEC's keys", c.Cache)
+	}
 	lock, err := f.lock(ctx)
 	if err != nil {
 		return err

@@ -167,7 +167,7 @@ func (r *reader) readLists(path string) *jsonLists {
 // textOf returns a text, or a whole number as a text.
 func textOf(value any) (text string, ok bool) {
 	number, isNumber := value.(float64)
-	if isNumber && number == math.Trunc(number) && math.Abs(number) <= 1<<52 {
+	if isNumber && number == math.Trunc(number) && math.Abs(number) < 1<<53 {
 		return strconv.FormatInt(int64(number), 10), true
 	}
 	text, ok = value.(string)

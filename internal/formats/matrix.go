@@ -159,11 +159,10 @@ func (r *reader) sparseFeatures(name string, nodes, cols, entries int, row func(
 		Idx:  make([]int32, 0, entries),
 		Val:  make([]float32, 0, entries),
 	}
-	sums := make(map[int32]float32) // of the columns of a row
 	for node := range nodes {
 		r.poll(node)
 		columns, values := row(node)
-		clear(sums)
+		sums := make(map[int32]float32, len(columns))
 		for k, column := range columns {
 			sums[column] += float32(graph.Weight(values, k))
 		}

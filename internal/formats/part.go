@@ -67,7 +67,10 @@ func (e *edgeList) openPart(role, path string) *part {
 	}
 	p.decimal, p.missing = e.keys["decimal"], list(e.keys["missing"])
 	columns := e.keys[p.prefix+"columns"]
-	p.wanted, p.inOrder = list(columns), strings.HasPrefix(columns, ",")
+	if p.wanted = list(columns); strings.HasPrefix(columns, ",") {
+		p.inOrder, p.wanted = true, p.wanted[1:]
+		check(role != "edges", path, "columns=%s: want columns=FROM,TO", columns)
+	}
 	named := slices.ContainsFunc(p.wanted, func(name string) bool { return !isNumber(name) && p.named(name) >= 0 })
 	switch header := e.keys[p.prefix+"header"]; {
 	case p.Parquet || header == "1" || header == "" && named:
@@ -79,8 +82,14 @@ func (e *edgeList) openPart(role, path string) *part {
 }
 
 // list splits a value of a key at its commas.
-func list(text string) []string {
-	return strings.FieldsFunc(strings.ReplaceAll(text, ", ", ","), func(r rune) bool { return r == ',' })
+func list(text string) (parts []string) {
+	if text == "" {
+		return nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		parts = append(parts, strings.TrimSpace(part))
+	}
+	return parts
 }
 
 // named returns the column that the first line names, or −1.

@@ -171,9 +171,9 @@ func TestFolderFollowsNoLink(t *testing.T) {
 // A configuration of another schema, or of none, is refused.
 func TestSchema(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"a": 1, "schema": 4}`:   "",
-		`{"a": 1, "schema": 1}`:   "its schema is 1 and this program's is 4: train again, or use the program that wrote it",
-		`{"a": 1, "schema": 5}`:   "its schema is 5 and",
+		`{"a": 1, "schema": 5}`:   "",
+		`{"a": 1, "schema": 1}`:   "its schema is 1 and this program's is 5: train again, or use the program that wrote it",
+		`{"a": 1, "schema": 4}`:   "its schema is 4 and",
 		`{"a": 1, "schema": "4"}`: `its schema is "4" and`,
 		`{"a": 1}`:                "its schema is not set and",
 	} {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -87,6 +88,9 @@ func Write(ctx context.Context, file *os.File, data string, arrays []Array) erro
 		w.checksum = 0
 		if err := a.Write(w); err != nil {
 			return err
+		}
+		if at, err := file.Seek(0, io.SeekCurrent); err != nil || at != w.start+a.Offsets[1] {
+			return cmp.Or(err, fmt.Errorf("array %s: it wrote up to byte %d of the file, want %d", a.Name, at, w.start+a.Offsets[1]))
 		}
 		sums[k+1] = fmt.Sprintf("%08x", w.checksum)
 	}

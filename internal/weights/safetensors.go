@@ -28,7 +28,7 @@ func Decode(data []byte) (tensors []Tensor, metadata map[string]string, err erro
 	}
 	for _, a := range arrays {
 		if a.Type != "F32" {
-			return nil, nil, fmt.Errorf("%w: tensor %q is of type %q, want F32", ErrFormat, a.Name, a.Type)
+			return nil, nil, fmt.Errorf("%w: tensor %q is of type %q, want F32: convert it, in PyTorch by model.float()", ErrFormat, a.Name, a.Type)
 		}
 		n, err := size(a.Shape)
 		if err != nil {

@@ -164,7 +164,7 @@ func (v *view) check(shape []int) error {
 	}
 	switch {
 	case v.kind != "torch FloatStorage":
-		return fmt.Errorf("%w: it is a %s, want float32", ErrFormat, v.kind)
+		return fmt.Errorf("%w: it is a %s, want float32: convert it by model.float()", ErrFormat, v.kind)
 	case err != nil || n > v.count:
 		return fmt.Errorf("%w: shape %v in a storage of %d numbers", ErrFormat, shape, v.count)
 	case n > 0 && last >= v.count:
