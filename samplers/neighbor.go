@@ -123,10 +123,10 @@ func (s *Neighbor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand
 		if err := s.drawRow(w, r, k, rng); err != nil {
 			return fmt.Errorf("samplers: neighbours of node %d: %w", r, err)
 		}
-		positions, factors = append(positions, -1), append(factors, 1)
+		positions, factors = append(positions, -1), append(append(factors, 1), w.sample.factor...)
 		first := s.Laplacian.Adjacency.First(int(r))
-		for n, c := range w.sample.Index {
-			positions, factors = append(positions, first+int64(c)), append(factors, w.sample.factor[n])
+		for _, c := range w.sample.Index {
+			positions = append(positions, first+int64(c))
 		}
 		m.Ptr[i+1] = int64(len(positions))
 	}

@@ -60,7 +60,10 @@ func (g *numbering) numberEach(nodes, numbers []int32) {
 		g.prefetch(nodes[m:], numbers[m:])
 		slots, base, count := g.slots, g.base, int32(len(g.nodes))
 		for k, i := range nodes[:m] {
-			slot := search(slots, base, i, g.firstSlot(i))
+			slot := &slots[g.firstSlot(i)]
+			if g.factor != 1 {
+				slot = search(slots, base, i, g.firstSlot(i))
+			}
 			// No branch: a processor cannot predict whether a node has a number.
 			c := slot.number - base
 			isNew := c >> 31 // all ones, or 0
