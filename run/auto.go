@@ -84,7 +84,11 @@ func (j *Job) advise(ctx context.Context, data *datasets.Data, values []Value, p
 	if !j.Default || j.Conv == gat || j.InputDropout > 0 {
 		trials.Batches = 0
 	}
-	j.Say("--samples auto: measuring the errors of sample sizes on %s, and training candidates where the method is free", j.Data)
+	training := ""
+	if trials.Batches > 0 && j.Layers > 1 && len(data.Split.Valid) > 0 {
+		training = fmt.Sprintf(", and training candidates for %d mini-batches each", trials.Batches)
+	}
+	j.Say("--samples auto: measuring the errors of sample sizes on %s%s", j.Data, training)
 	advice, err := Advice(ctx, data, what, trials, j.ExactInput)
 	if err != nil {
 		return nil, err

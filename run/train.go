@@ -143,7 +143,11 @@ func (j *Job) Once(ctx context.Context, data *datasets.Data, dir string, seed ui
 		if err != nil {
 			return nil, err
 		}
-		j.Say("an evaluation every %d batches: about %.0f %% of the work", interval, 100*share)
+		why := ""
+		if share > 0.3 {
+			why = ", since auto takes at most a tenth of --max-batches and half of --patience"
+		}
+		j.Say("an evaluation every %d batches: about %.0f %% of the work%s", interval, 100*share, why)
 		p.EvalEvery, j.EvalEvery = interval, interval // of the runs after it, too
 	}
 	options := p.Fit()

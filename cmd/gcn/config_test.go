@@ -223,7 +223,7 @@ func TestOtherSchema(t *testing.T) {
 			{"train", "--resume", "--out", "a"}, {"train", "--resume", "--out", "two", "--runs", "3"}, {"train", "--config", "a"}, {"train", "--recipe", "a/config.json"},
 			{"eval", "--run", "a"}, {"predict", "--run", "a", "--out", "s.csv"}, {"export", "--run", "a", "--out", "a.safetensors"}, {"report", "a", "--out", "page.html"},
 		} {
-			fail(t, exitFailed, []string{"config.json: ", words, "this program's is 4: train again, or use the program that wrote it"}, args...)
+			fail(t, exitFailed, []string{"config.json: ", words, "this program's is 5: train again, or use the program that wrote it"}, args...)
 		}
 		for _, dir := range []string{"a", "two"} {
 			text := strings.Replace(string(readFile(t, dir+"/config.json")), other, `"schema": 5`, 1)
