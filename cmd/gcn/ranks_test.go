@@ -345,7 +345,14 @@ func failTogether(t *testing.T, l mpiLauncher, n int, script string, words ...st
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute-5*time.Second)
 	defer cancel()
-	out, err := l.command(ctx, n, "sh", "-c", script).CombinedOutput()
+	sessions, err := os.MkdirTemp("", "") // of this launcher alone: see testRanksBits
+	if err != nil {
+		t.Error(err)
+	}
+	defer os.RemoveAll(sessions)
+	cmd := l.command(ctx, n, "sh", "-c", script)
+	cmd.Env = append(cmd.Env, "TMPDIR="+sessions)
+	out, err := cmd.CombinedOutput()
 	if _, ended := err.(*exec.ExitError); !ended || ctx.Err() != nil {
 		t.Errorf("%s: %v\n%s", script, err, out)
 	}
