@@ -67,7 +67,7 @@ type Call struct {
 	in      []*Array
 	result  Array
 	inPlace *Array    // the input whose memory the result takes; nil: none
-	fixed   Floats    // the place of a gradient
+	fixed   Floats    // the place of a gradient, or of a GPU's loss
 	memory  *Scratch  // the place of other results
 	host    []G.Value // the inputs of a plain op
 	err     error

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
@@ -62,6 +63,10 @@ func (c *cuda) Run() error {
 	if c.kept == lossesKept {
 		return fmt.Errorf("%d updates without Settle", c.kept)
 	}
+	at := device.Floats(c.losses, c.kept)
+	if last := slices.IndexFunc(c.steps, func(s step) bool { return s.to == c.outputs[0] }); last >= 0 {
+		c.calls[last].fixed = Floats{At: at}
+	}
 	if err := c.Compute(); err != nil {
 		return err
 	}
@@ -73,7 +78,7 @@ func (c *cuda) Run() error {
 	if err != nil {
 		return err
 	}
-	return c.d.Copy(device.Floats(c.losses, c.kept), from.At, 1)
+	return c.d.Copy(at, from.At, 1)
 }
 
 func (c *cuda) Loss() (float32, error) {
