@@ -518,7 +518,7 @@ func TestRefused(t *testing.T) {
 
 // A chunk reads its own rows of sparse features, and no other node's.
 func TestOwnRowsOfSparseFeatures(t *testing.T) {
-	const n, cols = 20000, 200
+	const n, cols = 20000, 400
 	p, _ := largeGraph(t, n, n, 1)
 	m := &graph.CSR{Rows: n, Cols: cols, Ptr: []int64{0}}
 	for i := range n {
