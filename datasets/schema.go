@@ -57,7 +57,7 @@ func (d *Data) Schema() *Schema {
 // ofOneGraph reports whether other graphs cannot have the features.
 func (s *Schema) ofOneGraph() bool { return s.Made == positionKey }
 
-// source says in a message what the features are.
+// source returns the part of a message that names the columns or files of the features.
 func (s *Schema) source() string {
 	if s.Made != "" {
 		return "made of the graph (features=" + s.Made + ")"

@@ -36,8 +36,8 @@ type Options struct {
 	Number  int      // of the split in an archive with several, from 0
 	Columns []Column // of the features of tables, in order: other columns are left out, and one that lacks is an error. nil: as the tables have them
 
-	// Keys are those of a SPEC, with values that it may have: directed, weights, lists, links, and
-	// all keys of an edge list.
+	// Keys holds the keys of a SPEC with their values: directed, weights, lists, links, and all keys
+	// of an edge list. The caller has checked the values.
 	Keys map[string]string
 }
 

@@ -14,7 +14,7 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// pass is one call of Infer, with what it leaves for the next one.
+// pass is one call of Infer. Model keeps it: the next call uses its memory.
 type pass struct {
 	*Model
 	Call

@@ -106,8 +106,8 @@ func (p *pass) agree(ctx context.Context) error {
 	return nil
 }
 
-// partsOf returns the parts of values, the rows of a matrix, that ranks have: those of rank r begin
-// with row bounds[r].
+// partsOf cuts a row-major matrix of the given width into one part for each rank. Rank r has the rows
+// bounds[r] to bounds[r+1]−1.
 func partsOf(values []float32, bounds []int, width int) (parts [][]float32) {
 	for r, lo := range bounds[:len(bounds)-1] {
 		parts = append(parts, values[lo*width:bounds[r+1]*width])

@@ -63,7 +63,7 @@ func (m *Model) take(ctx context.Context, c Call) (p *pass, err error) {
 	return p, nil
 }
 
-// serves reports whether the lists and P·X of p, and its bound, are those of c.
+// serves reports whether c can use the lists and P·X of p: both have equal nodes, data and bounds.
 func (p *pass) serves(c *Call) bool {
 	return p.P == c.P && p.Bound == c.Bound && p.Device == c.Device && maps.Equal(p.Sources, c.Sources) &&
 		(p.Nodes == nil) == (c.Nodes == nil) && slices.Equal(p.Nodes, c.Nodes)

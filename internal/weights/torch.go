@@ -15,8 +15,8 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/pickle"
 )
 
-// torchClasses returns the classes of a state_dict. Numbers other than those of a FloatStorage are
-// refused with the tensor's name.
+// torchClasses returns the Python classes that a state_dict may have. tensor refuses all storages but
+// FloatStorage, and names the tensor.
 func torchClasses() []pickle.Class {
 	return []pickle.Class{
 		"collections OrderedDict", "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_parameter", pickle.Persistent,
