@@ -8,6 +8,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/ranks"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -55,11 +56,11 @@ var partedModels = map[string]partedModel{
 
 // fitParted trains on ranks that hold the data together, and returns their Results,
 // partitions and parameters.
-func fitParted(t *testing.T, ranks int, parts bool, data func() *datasets.Data, model partedModel, o Options) ([]*Result, []*Partition, [][]float32) {
+func fitParted(t *testing.T, size int, parts bool, data func() *datasets.Data, model partedModel, o Options) ([]*Result, []*Partition, [][]float32) {
 	t.Helper()
-	results, partitions, params := make([]*Result, ranks), make([]*Partition, ranks), make([][]float32, ranks)
+	results, partitions, params := make([]*Result, size), make([]*Partition, size), make([][]float32, size)
 	all, ctx := errgroup.WithContext(t.Context())
-	for rank, g := range newLocalGroup(ranks) {
+	for rank, g := range ranks.NewLocal(size) {
 		all.Go(func() (err error) {
 			o, d := o, data()
 			o.Group = g
@@ -179,7 +180,7 @@ func widened(x *graph.Features, width int) *graph.Features {
 
 // A partition that a run cannot use is refused in one line.
 func TestPartitionRefused(t *testing.T) {
-	groups := newLocalGroup(2)
+	groups := ranks.NewLocal(2)
 	d := smallData(t, 300, 3)
 	p, err := NewPartition(groups[0], d, false)
 	if err != nil {
@@ -195,7 +196,7 @@ func TestPartitionRefused(t *testing.T) {
 	if _, err := Predict(t.Context(), m, d, []int32{1}); err == nil || !strings.Contains(err.Error(), "other ranks hold parts") {
 		t.Errorf("prediction alone: %v", err)
 	}
-	if _, err := NewPartition(newLocalGroup(400)[0], smallData(t, 300, 3), true); err == nil || !strings.Contains(err.Error(), "400 ranks") {
+	if _, err := NewPartition(ranks.NewLocal(400)[0], smallData(t, 300, 3), true); err == nil || !strings.Contains(err.Error(), "400 ranks") {
 		t.Errorf("more ranks than nodes: %v", err)
 	}
 }

@@ -16,17 +16,18 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/ranks"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
 // fitOn trains on several ranks, each a goroutine with a model of its own, and returns the
 // Results and parameters of all.
-func fitOn(t *testing.T, ranks int, d *datasets.Data, model func() *layers.Model, o Options) ([]*Result, [][]float32) {
+func fitOn(t *testing.T, size int, d *datasets.Data, model func() *layers.Model, o Options) ([]*Result, [][]float32) {
 	t.Helper()
-	results, params := make([]*Result, ranks), make([][]float32, ranks)
+	results, params := make([]*Result, size), make([][]float32, size)
 	all, ctx := errgroup.WithContext(t.Context())
-	for rank, g := range newLocalGroup(ranks) {
+	for rank, g := range ranks.NewLocal(size) {
 		m := model()
 		all.Go(func() (err error) {
 			o := o
@@ -228,7 +229,7 @@ func TestRanksThatDiffer(t *testing.T) {
 		"micro":    {d, 5, 1, "Options.Micro (--micro) is 1; it must be at least 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			groups := newLocalGroup(2)
+			groups := ranks.NewLocal(2)
 			errs := make([]error, 2)
 			var all errgroup.Group
 			for rank, g := range groups {
@@ -266,7 +267,7 @@ func TestMicroWithoutLimit(t *testing.T) {
 // A gradient that overflows on one rank ends all of them in the same update.
 func TestOverflowOnOneRank(t *testing.T) {
 	d := smallData(t, 300, 3)
-	groups := newLocalGroup(2)
+	groups := ranks.NewLocal(2)
 	errs := make([]error, 2)
 	var all errgroup.Group
 	for rank, g := range groups {
@@ -296,7 +297,7 @@ func TestOverflowOfOneRank(t *testing.T) {
 	defer cancel()
 	errs, params := make([]error, 3), make([][]float32, 3)
 	var all errgroup.Group
-	for rank, g := range newLocalGroup(3) {
+	for rank, g := range ranks.NewLocal(3) {
 		of := d
 		if rank == 1 {
 			of = spoiled // in the model's memory only: the ranks have opened the same data

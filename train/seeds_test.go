@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/ranks"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -49,7 +50,7 @@ func TestFitWithSeeds(t *testing.T) {
 				t.Errorf("%v, %d workers: the weights differ", o.Seeds, workers)
 			}
 		}
-		o.Group = newLocalGroup(1)[0] // as under a launcher of one rank
+		o.Group = ranks.NewLocal(1)[0] // as under a launcher of one rank
 		if !slices.Equal(run(o), want) {
 			t.Errorf("%v: a group of one rank gives other weights", o.Seeds)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/ranks"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -60,7 +61,7 @@ func TestSparseFeatures(t *testing.T) {
 	if Fingerprint(thinnedData(t, true)) != Fingerprint(thinnedData(t, false)) {
 		t.Error("the fingerprint depends on the form of the features")
 	}
-	if _, err := NewPartition(newLocalGroup(2)[0], thinnedData(t, true), false); err == nil || !strings.Contains(err.Error(), "sparse=0") {
+	if _, err := NewPartition(ranks.NewLocal(2)[0], thinnedData(t, true), false); err == nil || !strings.Contains(err.Error(), "sparse=0") {
 		t.Errorf("a partition: %v", err)
 	}
 }

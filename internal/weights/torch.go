@@ -15,7 +15,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/pickle"
 )
 
-// torchClasses returns the Python classes that a state_dict may have. tensor refuses all storages but
+// torchClasses returns the Python classes that a state_dict may have. check refuses all storages but
 // FloatStorage, and names the tensor.
 func torchClasses() []pickle.Class {
 	return []pickle.Class{
