@@ -37,10 +37,16 @@ func (j *Job) Resolve(ctx context.Context, data *datasets.Data, most int64, prog
 	default:
 		return nil
 	}
-	if err == nil {
-		err = s.Set(values...)
-	}
 	if err != nil {
+		return err
+	}
+	return j.Take(values)
+}
+
+// Take gives the job a plan with further values of options.
+func (j *Job) Take(values []Value) error {
+	s := j.Settings
+	if err := s.Set(values...); err != nil {
 		return err
 	}
 	p, err := s.Plan()
@@ -54,8 +60,8 @@ func (j *Job) Resolve(ctx context.Context, data *datasets.Data, most int64, prog
 // LeastBatches is the least number of updates that --max-batches auto chooses, and autoPasses the
 // number of passes over the training nodes, by docs/measurements.md.
 const (
-	LeastBatches = 4000
-	autoPasses   = 130
+	LeastBatches = 3500
+	autoPasses   = 70
 )
 
 // ChooseLimit replaces --max-batches auto by a number of updates. With --epochs it is 0: the epochs

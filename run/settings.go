@@ -21,14 +21,14 @@ import (
 type Settings struct {
 	Data       string `json:"data" group:"Data and sampling" default:"synth:demo" arg:"SPEC" help:"data SPEC; gcn datasets list shows all kinds"`
 	Method     string `json:"method" group:"Data and sampling" arg:"NAME" help:"sampling method NAME, perhaps with parts: ladies?flat=1&draw=poisson; gcn methods lists them (default: ladies-cv, or ladies-flat-debiased where the model keeps no histories)"`
-	Samples    Sizes  `json:"samples" group:"Data and sampling" range:"[1," arg:"N,..." auto:"from the data" help:"nodes drawn per layer, next to the output first, or one number for all; auto: as gcn study advise recommends (default: 512; node-wise methods: 2 neighbours per node)"`
+	Samples    Sizes  `json:"samples" group:"Data and sampling" range:"[1," arg:"N,..." auto:"from the data" help:"nodes drawn per layer, next to the output first, or one number for all; auto: as gcn study advise recommends (default: 512; ladies-cv 1024; node-wise methods: 2 neighbours per node)"`
 	ExactInput bool   `json:"exact_input" group:"Data and sampling" help:"propagate the features once, over all neighbours, and sample only the other layers: one number fewer in --samples"`
 
 	Layers     int     `json:"layers" group:"Model" when:"1" exact:"the only propagation is then exact, and nothing is left to sample; use --method full, or more layers" range:"[1,1000]" help:"graph convolutions (default: as many as --samples has numbers, else 2)"`
 	Hidden     int     `json:"hidden" group:"Model" default:"256" range:"[1,65536]" help:"width of the hidden layers"`
 	Dropout    float64 `json:"dropout" group:"Model" default:"0.2" range:"[0,1)" help:"share of hidden values dropped while training"`
 	Activation string  `json:"activation" group:"Model" default:"elu" choice:"elu|relu|gelu" help:"elu, relu or gelu"`
-	LayerNorm  bool    `json:"layer_norm" group:"Model" help:"layer normalisation before each activation"`
+	LayerNorm  bool    `json:"layer_norm" group:"Model" help:"layer normalisation before each activation (default: as a trial decides, if no option of method, norm and limit is given)"`
 	Residual   bool    `json:"residual" group:"Model" help:"add a linear map of a node's own features to each convolution"`
 
 	Model             string  `json:"model" group:"Model,rare" default:"program" choice:"program|equation" help:"program: as in the paper's program; equation: convolutions alone, as in the paper's equation 1"`
@@ -49,9 +49,9 @@ type Settings struct {
 	ClassifierDropout float64 `json:"classifier_dropout" group:"Model,rare" default:"0.2" range:"[0,1)" help:"share of the classifier's inputs dropped again; not with --model equation"`
 
 	Batch       int     `json:"batch" group:"Training" default:"1024" range:"[1," help:"training nodes per mini-batch"`
-	MaxBatches  int     `json:"max_batches" group:"Training" default:"auto" range:"[0," arg:"N|auto" auto:"from the data" help:"stop after this many mini-batches; 0: no limit; auto: 130 passes over the training nodes, at least 4000, or as --epochs says"`
+	MaxBatches  int     `json:"max_batches" group:"Training" default:"auto" range:"[0," arg:"N|auto" auto:"from the data" help:"stop after this many mini-batches; 0: no limit; auto: 70 passes over the training nodes, at least 3500, or as --epochs says"`
 	EvalEvery   int     `json:"eval_every" group:"Training" default:"auto" range:"[1," arg:"N|auto" auto:"from the data" help:"mini-batches between two validation scores; auto: the scores are about a quarter of the work"`
-	Patience    int     `json:"patience" group:"Training" default:"1000" range:"[0," help:"stop after this many mini-batches without a better validation score; 0: no limit"`
+	Patience    int     `json:"patience" group:"Training" default:"800" range:"[0," help:"stop after this many mini-batches without a better validation score; 0: no limit"`
 	LR          float64 `json:"lr" group:"Training" default:"0.03" range:"(0," help:"Adam's step size"`
 	WeightDecay float64 `json:"weight_decay" group:"Training" default:"0" range:"[0," help:"Adam's L2 coefficient"`
 	Seed        uint64  `json:"seed" group:"Training" default:"1" help:"seed of all random decisions"`

@@ -132,6 +132,7 @@ func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, blo
 	sample, global := &w.sample, s.estimator.global != nil
 	if global {
 		kernel.Prefetch(s.Laplacian.ColScale, sample.Index)
+		w.fetch(sample.Index)
 		for l, v := range sample.Index {
 			sample.Index[l] = w.numberOrAdd(v)
 		}

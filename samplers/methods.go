@@ -159,7 +159,7 @@ const (
 func Methods() []Method {
 	cv := method("ladies-cv", "ladies-flat-debiased on the change since activations that are refreshed now and then; features propagated exactly",
 		"this program, after "+sourceVRGCN, nodesALayer, &LayerWise{Weight: Debiased{}, Control: ControlRefresh, ExactInput: true, FullDropoutNoise: true})
-	cv.ExactInput, cv.LinearControl = true, true
+	cv.ExactInput, cv.LinearControl, cv.Default = true, true, []int{1024}
 	mvs := method("mvs", "as ladies-cv, nodes by ‖QP^[i]‖²; mini-batches of training nodes by the norms of their last gradients",
 		sourceMVS, nodesALayer, &LayerWise{Importance: LADIES{}, Weight: Debiased{}, Control: ControlRefresh, ExactInput: true})
 	mvs.ExactInput, mvs.GradientSeeds = true, true

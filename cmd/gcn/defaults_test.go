@@ -120,12 +120,12 @@ func TestAutoLimit(t *testing.T) {
 		nodes   int
 		want    int
 	}{
-		{"", 31000, 4000},
-		{"", 41000, 5205},
-		{"--max-batches auto --batch 64", 41000, 83281},
-		{"--micro 4", 200000, 6347},
-		{"--batch 4294967296 --micro 4294967296", 200000, 4000},
-		{"--method cluster", 200000, 4000},
+		{"", 51000, 3500},
+		{"", 91000, 6220},
+		{"--max-batches auto --batch 64", 41000, 44843},
+		{"--micro 4", 400000, 6835},
+		{"--batch 4294967296 --micro 4294967296", 200000, 3500},
+		{"--method cluster", 200000, 3500},
 		{"--max-batches 7", 200000, 7},
 		{"--max-batches 0 --schedule none", 200000, 0},
 		{"--epochs 1844674407370955162", 200000, 0}, // times 10 is 4, modulo 2^64
@@ -301,5 +301,56 @@ func TestConfigOfAnotherMethod(t *testing.T) {
 	succeed(t, "train", "-q", "--config", "first/config.json", "--out", "next", "--overwrite")
 	if !bytes.Equal(weightsOf(t, "first"), weightsOf(t, "next")) {
 		t.Error("config.json alone gives other weights")
+	}
+}
+
+// TestTryNorm trains both candidates of the trial by their options, and compares their scores with
+// the choice. Options of the method, the norm or the limit leave the choice to the user.
+func TestTryNorm(t *testing.T) {
+	t.Chdir(t.TempDir())
+	try := func(line ...string) ([]run.Value, string) {
+		var messages bytes.Buffer
+		job := newTrainJob(&messages)
+		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+		run.AddFlags(fs, new(run.Settings))
+		if err := fs.Parse(line); err != nil {
+			t.Fatal(err)
+		}
+		job.line = run.Values(fs)
+		if err := job.load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		data, err := openData(t.Context(), job.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, err := job.TryNorm(t.Context(), data, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return values, messages.String()
+	}
+	chosen := map[bool]int{}
+	for _, data := range []string{"synth:demo?nodes=1500&edges=9000", "synth:demo?nodes=1500&edges=3000&features=4"} {
+		line := []string{"--data", data, "--batch", "64", "--hidden", "16"}
+		score := func(options ...string) float64 {
+			args := append([]string{"train", "--out", "run", "--overwrite", "--json", "-q", "--max-batches", "200", "--eval-every", "100",
+				"--schedule", "none"}, append(line, options...)...)
+			return object(t, succeed(t, args...))["best_valid"].(float64)
+		}
+		without, with := score(), score("--layer-norm", "--lr", "0.005")
+		values, message := try(line...)
+		chosen[values != nil]++
+		if (values != nil) != (with > without) || !strings.Contains(message, fmt.Sprintf("is %.4f, with --layer-norm %.4f", without, with)) {
+			t.Errorf("%s: %v %v, the options have %.4f without and %.4f with layer norm: %s", data, values, message, without, with, message)
+		}
+		for _, given := range []string{"--layer-norm=false", "--batch-norm", "--method full", "--max-batches 4000", "--epochs 3", "--batch 2000", "--layers 1"} {
+			if values, message := try(append(line, strings.Fields(given)...)...); values != nil || message != "" && given != "--layers 1" {
+				t.Errorf("%s: %v %s", given, values, message)
+			}
+		}
+	}
+	if len(chosen) != 2 {
+		t.Errorf("choices %v: want a graph with layer norm and one without", chosen)
 	}
 }

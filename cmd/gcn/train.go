@@ -149,9 +149,6 @@ var advised = []string{"method", "samples", "exact_input"}
 // broadcast gives the settings of rank 0 to the others. Their own options on the command line
 // stay, but for those that rank 0 chooses.
 func (j *trainJob) broadcast(ctx context.Context) error {
-	if j.World == nil || j.World.Size() == 1 {
-		return nil
-	}
 	var given struct {
 		Out    string
 		Values []run.Value
@@ -159,14 +156,7 @@ func (j *trainJob) broadcast(ctx context.Context) error {
 	if !j.Follows() {
 		given.Out, given.Values = j.Out, j.GivenValues()
 	}
-	text, err := json.Marshal(given)
-	if err == nil {
-		text, err = train.Broadcast(ctx, j.World, text)
-	}
-	if err != nil || !j.Follows() {
-		return err
-	}
-	if err := json.Unmarshal(text, &given); err != nil {
+	if err := j.fromFirst(ctx, &given); err != nil || !j.Follows() {
 		return err
 	}
 	j.Out, j.Resume, j.Overwrite = given.Out, false, false // the folder is rank 0's
@@ -177,6 +167,21 @@ func (j *trainJob) broadcast(ctx context.Context) error {
 	return j.plan(nil, nil, &run.File{Values: given.Values}, j.line)
 }
 
+// fromFirst sets a value of each rank to rank 0's.
+func (j *trainJob) fromFirst(ctx context.Context, value any) error {
+	if j.World == nil || j.World.Size() == 1 {
+		return nil
+	}
+	text, err := json.Marshal(value)
+	if err == nil {
+		text, err = train.Broadcast(ctx, j.World, text)
+	}
+	if err != nil || !j.Follows() {
+		return err
+	}
+	return json.Unmarshal(text, value)
+}
+
 // isAuto reports whether an option asks for the advice on samples.
 func isAuto(v run.Value) bool { return v.Option == "samples" && v.Text == "auto" }
 
@@ -185,8 +190,8 @@ func isAuto(v run.Value) bool { return v.Option == "samples" && v.Text == "auto"
 // line trains the same model on every machine. ogbn-products with 256 hidden units takes 3.5 GB.
 const mostHistoryBytes = 4 << 30
 
-// resolve chooses the method, the samples and the limit that the data ask for. The advice is rank
-// 0's, for all; without it, all ranks choose alike.
+// resolve chooses the method, the samples, the norm and the limit that the data ask for. The advice
+// and the trial of the norm are rank 0's, for all; the rest all ranks choose alike.
 func (j *trainJob) resolve(ctx context.Context) (err error) {
 	advice := j.Settings.Samples.Auto()
 	if !advice || !j.Follows() {
@@ -194,6 +199,16 @@ func (j *trainJob) resolve(ctx context.Context) (err error) {
 	}
 	if err == nil && advice {
 		err = j.broadcast(ctx)
+	}
+	var norm []run.Value
+	if err == nil && !j.Follows() {
+		norm, err = j.TryNorm(ctx, j.data, everySeconds(j.stderr, "mini-batches of a trial of layer norm"))
+	}
+	if err == nil {
+		err = j.fromFirst(ctx, &norm)
+	}
+	if err == nil && norm != nil {
+		err = j.Take(norm)
 	}
 	if err == nil {
 		j.ChooseLimit(j.data)

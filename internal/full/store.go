@@ -36,7 +36,11 @@ func (m *Model) take(ctx context.Context, c Call) (p *pass, err error) {
 		c.Bound, c.Progress = Bound{}, nil
 	} else if p = m.large.Swap(nil); p != nil {
 		if again = p.serves(&c); !again {
+			kept := p.products()
 			p = &pass{Model: m, memory: p.memory} // with a bound: else m.Spare has it
+			if kept > large {
+				debug.FreeOSMemory() // else the garbage stays beside the new values
+			}
 		}
 	}
 	if p == nil {
@@ -106,13 +110,17 @@ func (m *Model) Close() (err error) {
 
 // left returns the bytes that values and P·X may still take, with a bound.
 func (p *pass) left() int64 {
-	taken := cap(p.memory[0]) + cap(p.memory[1])
+	return p.most - 4*int64(cap(p.memory[0])+cap(p.memory[1])+p.products())
+}
+
+// products returns the number of values that there is memory for in the P·X kept.
+func (p *pass) products() (n int) {
 	for _, s := range p.stages {
 		for _, d := range s.data {
-			taken += cap(d.px)
+			n += cap(d.px)
 		}
 	}
-	return p.most - 4*int64(taken)
+	return n
 }
 
 // values returns memory for n values of level l, which are not initialised. Those of the level
@@ -136,10 +144,12 @@ func (p *pass) values(l, n int) (at plan.Floats, err error) {
 	return at, err
 }
 
+// large is a number of values whose memory goes back to the system at once.
+const large = 1 << 24
+
 // reserve returns n values, which are not initialised, in the memory of s. Larger memory takes its
 // place where that is too small.
 func reserve(s *[]float32, n int, what string) ([]float32, error) {
-	const large = 1 << 24
 	if cap(*s) < n {
 		freed := cap(*s) > large
 		if *s = nil; freed {
