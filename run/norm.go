@@ -2,6 +2,9 @@ package run
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -9,26 +12,30 @@ import (
 )
 
 // A trial of layer norm has normBatches mini-batches without and as many with it, with a score each
-// normInterval. With it Adam's step size is normRate. The numbers are from docs/measurements.md.
+// normInterval. With layer norm Adam's step size is normRate. The numbers are from docs/measurements.md.
 const (
 	normBatches  = 200
 	normInterval = 100
 	normRate     = "0.005"
 )
 
-// TryNorm returns the options of layer norm if a trial has a better validation score with them. It
-// returns nil without a trial if options of the method, of the norm or of the limit were given, and
-// if there are fewer training nodes than a mini-batch holds: such a trial would say little.
-// progress, if not nil, counts the mini-batches of the trial.
+// TryNorm returns the options of layer norm if the model reaches a better validation score with them
+// in a trial. It returns nil without a trial if the method is not the default one, if options of the
+// norm or of the limit were given, or if ranks hold the data in parts. A mini-batch must be a part of
+// the training nodes: the scores of a trial on fewer nodes say nothing. progress, if not nil, counts
+// the mini-batches.
 func (j *Job) TryNorm(ctx context.Context, data *datasets.Data, progress func(done, total int)) ([]Value, error) {
 	limited := j.MaxBatches >= 0 || j.Epochs > 0
-	if !j.Default || j.Method.Name != DefaultMethod || limited || j.Given("layer_norm") || j.Given("batch_norm") ||
-		len(data.Split.Train) < j.Batch || len(data.Split.Valid) == 0 {
+	if j.Method.String() != DefaultMethod || limited || j.Given("layer_norm") || j.Given("batch_norm") ||
+		j.Partition != none || len(data.Split.Train) < j.Batch || len(data.Split.Valid) == 0 {
 		return nil, nil
 	}
-	norm := []Value{{Option: "layer_norm", Text: "true"}}
+	if err := j.Propagate(ctx, data, nil); err != nil {
+		return nil, err
+	}
+	norm, rate := []Value{{Option: "layer_norm", Text: "true"}}, ""
 	if !j.Given("lr") {
-		norm = append(norm, Value{Option: "lr", Text: normRate})
+		norm, rate = append(norm, Value{Option: "lr", Text: normRate}), " --lr "+normRate
 	}
 	var best [2]float64
 	for k, options := range [][]Value{nil, norm} {
@@ -37,27 +44,33 @@ func (j *Job) TryNorm(ctx context.Context, data *datasets.Data, progress func(do
 				progress(k*normBatches+p.Batch, 2*normBatches)
 			}
 		})
-		if err != nil {
-			return nil, err
+		switch {
+		case errors.Is(err, train.ErrNotFinite):
+			best[k] = math.Inf(-1)
+		case err != nil:
+			return nil, fmt.Errorf("the trial of layer norm: %w", err)
+		default:
+			best[k] = history.Best
 		}
-		best[k] = history.Best
 	}
+	chosen := "with --layer-norm" + rate
 	if best[1] <= best[0] {
-		norm = nil
+		norm, chosen = nil, "without it"
 	}
-	j.Say("after %d mini-batches the validation score is %.4f, with --layer-norm %.4f: the run is %s it", normBatches, best[0], best[1],
-		map[bool]string{true: "with", false: "without"}[norm != nil])
+	j.Say("a trial of layer norm, %d mini-batches each: validation score %.4f with it, %.4f without; training %s", normBatches, best[1], best[0], chosen)
 	return norm, nil
 }
 
-// try trains the plan with further options for the mini-batches of a trial.
+// try trains the plan with further options for the mini-batches of a trial, on this process alone.
 func (j *Job) try(ctx context.Context, data *datasets.Data, options []Value, progress func(train.Progress)) (*train.Result, error) {
-	s := j.Settings
+	s, schedule := j.Settings, j.Schedule
+	schedule.Cosine = false // it hardly falls at its begin
 	err := s.Set(append([]Value{
 		{Option: "max_batches", Text: strconv.Itoa(normBatches)},
 		{Option: "eval_every", Text: strconv.Itoa(normInterval)},
 		{Option: "patience", Text: "0"},
-		{Option: "schedule", Text: "none"}, // as a cosine begins
+		{Option: "micro", Text: "1"},
+		{Option: "schedule", Text: schedule.String()},
 	}, options...)...)
 	if err != nil {
 		return nil, err
@@ -71,7 +84,7 @@ func (j *Job) try(ctx context.Context, data *datasets.Data, options []Value, pro
 	if err != nil {
 		return nil, err
 	}
-	model.Bound, j.Exact = j.Bound, p.Exact
+	model.Bound = j.Bound
 	o := p.Fit()
 	o.Progress = progress
 	return train.Fit(ctx, model, data, o)

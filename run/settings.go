@@ -28,7 +28,7 @@ type Settings struct {
 	Hidden     int     `json:"hidden" group:"Model" default:"256" range:"[1,65536]" help:"width of the hidden layers"`
 	Dropout    float64 `json:"dropout" group:"Model" default:"0.2" range:"[0,1)" help:"share of hidden values dropped while training"`
 	Activation string  `json:"activation" group:"Model" default:"elu" choice:"elu|relu|gelu" help:"elu, relu or gelu"`
-	LayerNorm  bool    `json:"layer_norm" group:"Model" help:"layer normalisation before each activation (default: as a trial decides, if no option of method, norm and limit is given)"`
+	LayerNorm  bool    `json:"layer_norm" group:"Model" help:"layer normalisation before each activation (default: gcn train with the default method and limit decides by a trial)"`
 	Residual   bool    `json:"residual" group:"Model" help:"add a linear map of a node's own features to each convolution"`
 
 	Model             string  `json:"model" group:"Model,rare" default:"program" choice:"program|equation" help:"program: as in the paper's program; equation: convolutions alone, as in the paper's equation 1"`
@@ -52,7 +52,7 @@ type Settings struct {
 	MaxBatches  int     `json:"max_batches" group:"Training" default:"auto" range:"[0," arg:"N|auto" auto:"from the data" help:"stop after this many mini-batches; 0: no limit; auto: 70 passes over the training nodes, at least 3500, or as --epochs says"`
 	EvalEvery   int     `json:"eval_every" group:"Training" default:"auto" range:"[1," arg:"N|auto" auto:"from the data" help:"mini-batches between two validation scores; auto: the scores are about a quarter of the work"`
 	Patience    int     `json:"patience" group:"Training" default:"800" range:"[0," help:"stop after this many mini-batches without a better validation score; 0: no limit"`
-	LR          float64 `json:"lr" group:"Training" default:"0.03" range:"(0," help:"Adam's step size"`
+	LR          float64 `json:"lr" group:"Training" default:"0.03" range:"(0," help:"Adam's step size; 0.005 where a trial takes layer norm"`
 	WeightDecay float64 `json:"weight_decay" group:"Training" default:"0" range:"[0," help:"Adam's L2 coefficient"`
 	Seed        uint64  `json:"seed" group:"Training" default:"1" help:"seed of all random decisions"`
 	Runs        int     `json:"runs" group:"Training" default:"1" range:"[1," help:"train this many times, with seeds seed, seed+1, …"`

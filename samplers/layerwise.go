@@ -113,7 +113,6 @@ func (s *LayerWise) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *ran
 // neighborhood of rows, by their numbers there.
 func (s *LayerWise) candidates(w *workspace, rows []int32) (*Population, error) {
 	if s.estimator.global != nil {
-		w.begin(s.Laplacian, rows)
 		return s.estimator.global, nil
 	}
 	w.walk(s.Laplacian, rows)
@@ -132,9 +131,19 @@ func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, blo
 	sample, global := &w.sample, s.estimator.global != nil
 	if global {
 		kernel.Prefetch(s.Laplacian.ColScale, sample.Index)
+		w.begin(s.Laplacian, nil)
 		w.fetch(sample.Index)
 		for l, v := range sample.Index {
 			sample.Index[l] = w.numberOrAdd(v)
+		}
+	}
+	var own []int32 // the number of each row's own node
+	if s.IncludeRows || s.KeepSelf {
+		own = resize(&w.own, len(rows))
+		for i, r := range rows {
+			if own[i] = int32(i); global {
+				own[i] = w.numberOrAdd(r)
+			}
 		}
 	}
 	local := resize(&w.local, len(w.nodes))
@@ -143,18 +152,18 @@ func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, blo
 		local[c] = int32(l)
 	}
 	if s.IncludeRows {
-		s.include(w, population, rows)
+		s.include(w, population, rows, own)
 	}
 	block.Src = block.Src[:0]
 	for _, c := range sample.Index {
 		block.Src = append(block.Src, w.nodes[c])
 	}
-	var own []int32 // the column of each row's own node
+	var kept []int32 // the column of each row's own node
 	if s.KeepSelf {
-		own = resize(&w.own, len(rows))
+		kept = own
 		for i, r := range rows {
-			if own[i] = local[i]; own[i] < 0 {
-				own[i], block.Src = int32(len(block.Src)), append(block.Src, r)
+			if kept[i] = local[own[i]]; kept[i] < 0 {
+				kept[i], block.Src = int32(len(block.Src)), append(block.Src, r)
 			}
 		}
 	}
@@ -163,22 +172,22 @@ func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, blo
 		sample.factor[l] *= float64(block.ColScale[l])
 	}
 	if global {
-		w.walkInside(&w.entries, block.Src[:len(sample.Index)], rows)
+		w.walkInside(&w.entries, block.Src, rows)
 	}
-	w.fill(block, rows, local, own, sample.factor)
+	w.fill(block, rows, local, kept, sample.factor)
 }
 
-// include adds the rows that were not drawn to the sample. The rows are numbered first.
-func (s *LayerWise) include(w *workspace, population *Population, rows []int32) {
+// include adds the rows that were not drawn to the sample. own has the numbers of the rows.
+func (s *LayerWise) include(w *workspace, population *Population, rows, own []int32) {
 	sample := &w.sample
 	for i, r := range rows {
 		candidate := int32(i)
 		if s.estimator.global != nil {
 			candidate = r
 		}
-		if p := population.Weights[candidate]; w.local[i] < 0 && p > 0 {
-			w.local[i] = int32(len(sample.Index))
-			sample.Index = append(sample.Index, int32(i))
+		if p := population.Weights[candidate]; w.local[own[i]] < 0 && p > 0 {
+			w.local[own[i]] = int32(len(sample.Index))
+			sample.Index = append(sample.Index, own[i])
 			sample.factor = append(sample.factor, population.Total/(float64(sample.Draws)*p))
 		}
 	}

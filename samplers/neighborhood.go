@@ -61,7 +61,7 @@ func prefetchRow(adjacency *graph.CSR, rows []int32, i int) {
 }
 
 // walkInside sets m to the rows of A+I, after begin: to the entries of a set of nodes, which have
-// numbers, and the rows' own entries.
+// numbers. A row's own entry is the first, if the row is in the set.
 func (h *neighborhood) walkInside(m *graph.CSR, set, rows []int32) {
 	startMatrix(m, len(rows), len(h.nodes))
 	adjacency, inside := h.laplacian.Adjacency, resize(&h.inside, h.laplacian.Nodes()/64+1)
@@ -69,13 +69,16 @@ func (h *neighborhood) walkInside(m *graph.CSR, set, rows []int32) {
 		inside[uint32(i)/64] |= 1 << (uint32(i) % 64)
 	}
 	entries, positions, weights := m.Idx, h.positions[:0], m.Val
+	isInside := func(i int32) bool { return inside[uint32(i)/64]>>(uint32(i)%64)&1 != 0 }
 	for i, r := range rows {
 		prefetchRow(adjacency, rows, i)
-		entries, positions = append(entries, int32(i)), append(positions, -1)
-		weights = append(weights, 1)
+		if isInside(r) {
+			entries, positions = append(entries, h.number(r)), append(positions, -1)
+			weights = append(weights, 1)
+		}
 		first, values := adjacency.First(int(r)), adjacency.RowValues(int(r))
 		for k, j := range adjacency.Row(int(r)) {
-			if inside[uint32(j)/64]>>(uint32(j)%64)&1 != 0 {
+			if isInside(j) {
 				entries, positions = append(entries, h.number(j)), append(positions, first+int64(k))
 				weights = append(weights, float32(graph.Weight(values, k)))
 			}

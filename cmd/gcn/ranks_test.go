@@ -249,13 +249,14 @@ func stderrOf(err error) string {
 // testRanksAuto checks that all ranks train with rank 0's choices for auto: a method that is
 // not the default, and the interval that a resumed run has.
 func testRanksAuto(t *testing.T, gcn string, l mpiLauncher) {
-	for _, options := range []string{
-		"--data synth:demo?nodes=40&edges=60&features=4&classes=2 --samples auto",
-		"--data synth:demo?nodes=300&edges=1500 --samples 5 --batch 20 --eval-every auto",
+	for options, limits := range map[string][]string{
+		"--data synth:demo?nodes=40&edges=60&features=4&classes=2 --samples auto":          {"20", "40"},
+		"--data synth:demo?nodes=300&edges=1500 --samples 5 --batch 20 --eval-every auto":  {"20", "40"},
+		"--data synth:mag?nodes=3000&edges=20000 --batch 64 --eval-every 10 --patience 20": {"auto"},
 	} {
 		t.Chdir(t.TempDir())
 		line := append([]string{"train", "--hidden", "8", "--micro", "3", "--resume", "-q"}, strings.Fields(options)...)
-		for _, limit := range []string{"20", "40"} {
+		for _, limit := range limits {
 			line := append(line, "--max-batches", limit, "--out")
 			succeed(t, append(line, "alone")...)
 			if out, err := l.command(t.Context(), 2, append(append([]string{gcn}, line...), "ranks")...).CombinedOutput(); err != nil {

@@ -26,10 +26,10 @@ func newTrainCommand() *cobra.Command {
 	return groupedHelp(newCommand("train", options, func(cmd *cobra.Command, _ []string) (any, error) {
 		j := newTrainJob(unlessQuiet(options.Quiet, cmd.ErrOrStderr()))
 		j.line, j.Output, j.World = run.Values(cmd.Flags()), *options, jobOf(cmd.Context()).world
+		defer limit(j.Memory)()
 		if err := j.begin(cmd.Context()); err != nil {
 			return nil, err
 		}
-		defer limit(j.Memory)()
 		r, err := j.trainAll(cmd.Context())
 		if r == nil { // only rank 0 has a result
 			return nil, err
@@ -54,9 +54,9 @@ func newTrainJob(stderr io.Writer) *trainJob {
 	return j
 }
 
-// begin makes the plan, and opens the device and the data.
+// begin opens the device and the data, and completes the plan.
 func (j *trainJob) begin(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{j.load, j.open, j.resolve, j.takePart} {
+	for _, step := range []func(context.Context) error{j.load, j.open, j.resolve, j.tryNorm, j.takePart} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (j *trainJob) broadcast(ctx context.Context) error {
 	if !j.Follows() {
 		given.Out, given.Values = j.Out, j.GivenValues()
 	}
-	if err := j.fromFirst(ctx, &given); err != nil || !j.Follows() {
+	if err := j.broadcastValue(ctx, &given); err != nil || !j.Follows() {
 		return err
 	}
 	j.Out, j.Resume, j.Overwrite = given.Out, false, false // the folder is rank 0's
@@ -167,8 +167,8 @@ func (j *trainJob) broadcast(ctx context.Context) error {
 	return j.plan(nil, nil, &run.File{Values: given.Values}, j.line)
 }
 
-// fromFirst sets a value of each rank to rank 0's.
-func (j *trainJob) fromFirst(ctx context.Context, value any) error {
+// broadcastValue gives rank 0's value to the other ranks.
+func (j *trainJob) broadcastValue(ctx context.Context, value any) error {
 	if j.World == nil || j.World.Size() == 1 {
 		return nil
 	}
@@ -190,8 +190,8 @@ func isAuto(v run.Value) bool { return v.Option == "samples" && v.Text == "auto"
 // line trains the same model on every machine. ogbn-products with 256 hidden units takes 3.5 GB.
 const mostHistoryBytes = 4 << 30
 
-// resolve chooses the method, the samples, the norm and the limit that the data ask for. The advice
-// and the trial of the norm are rank 0's, for all; the rest all ranks choose alike.
+// resolve chooses the method and the samples that the data ask for. The advice is rank
+// 0's, for all; without it, all ranks choose alike.
 func (j *trainJob) resolve(ctx context.Context) (err error) {
 	advice := j.Settings.Samples.Auto()
 	if !advice || !j.Follows() {
@@ -200,12 +200,18 @@ func (j *trainJob) resolve(ctx context.Context) (err error) {
 	if err == nil && advice {
 		err = j.broadcast(ctx)
 	}
+	return err
+}
+
+// tryNorm takes layer norm if a trial on rank 0 is for it, and the limit that the data ask for.
+func (j *trainJob) tryNorm(ctx context.Context) error {
 	var norm []run.Value
-	if err == nil && !j.Follows() {
+	var err error
+	if !j.Follows() {
 		norm, err = j.TryNorm(ctx, j.data, everySeconds(j.stderr, "mini-batches of a trial of layer norm"))
 	}
 	if err == nil {
-		err = j.fromFirst(ctx, &norm)
+		err = j.broadcastValue(ctx, &norm)
 	}
 	if err == nil && norm != nil {
 		err = j.Take(norm)

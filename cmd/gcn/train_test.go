@@ -297,8 +297,8 @@ func TestEveryMethod(t *testing.T) {
 			t.Errorf("%s: %v: %s", m.Name, r, out.stderr)
 		}
 		if len(m.Default) > 0 {
-			if got := run.Sizes(m.Default); got[0] > 10 {
-				t.Errorf("%s draws %v by default", m.Name, got)
+			if got := run.Sizes(m.Default); (got[0] <= 10) != strings.HasPrefix(m.Sizes, "neighbours") {
+				t.Errorf("%s draws %v %s by default", m.Name, got, m.Sizes)
 			}
 		}
 	}
