@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"strconv"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -39,6 +40,7 @@ func (j *Job) TryNorm(ctx context.Context, data *datasets.Data, progress func(do
 	}
 	var best [2]float64
 	for k, options := range [][]Value{nil, norm} {
+		debug.FreeOSMemory() // of the model before
 		history, err := j.try(ctx, data, options, func(p train.Progress) {
 			if progress != nil {
 				progress(k*normBatches+p.Batch, 2*normBatches)
@@ -47,6 +49,8 @@ func (j *Job) TryNorm(ctx context.Context, data *datasets.Data, progress func(do
 		switch {
 		case errors.Is(err, train.ErrNotFinite):
 			best[k] = math.Inf(-1)
+		case ctx.Err() != nil:
+			return nil, Interrupted{ctx.Err(), "interrupted in the trial of layer norm, nothing is saved: to go on, give the command again"}
 		case err != nil:
 			return nil, fmt.Errorf("the trial of layer norm: %w", err)
 		default:

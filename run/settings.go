@@ -28,7 +28,7 @@ type Settings struct {
 	Hidden     int     `json:"hidden" group:"Model" default:"256" range:"[1,65536]" help:"width of the hidden layers"`
 	Dropout    float64 `json:"dropout" group:"Model" default:"0.2" range:"[0,1)" help:"share of hidden values dropped while training"`
 	Activation string  `json:"activation" group:"Model" default:"elu" choice:"elu|relu|gelu" help:"elu, relu or gelu"`
-	LayerNorm  bool    `json:"layer_norm" group:"Model" help:"layer normalisation before each activation (default: gcn train with the default method and limit decides by a trial)"`
+	LayerNorm  bool    `json:"layer_norm" group:"Model" help:"layer normalisation before each activation (default: a trial decides, see docs/command.md)"`
 	Residual   bool    `json:"residual" group:"Model" help:"add a linear map of a node's own features to each convolution"`
 
 	Model             string  `json:"model" group:"Model,rare" default:"program" choice:"program|equation" help:"program: as in the paper's program; equation: convolutions alone, as in the paper's equation 1"`

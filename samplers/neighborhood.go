@@ -69,6 +69,8 @@ func (h *neighborhood) walkInside(m *graph.CSR, set, rows []int32) {
 		inside[uint32(i)/64] |= 1 << (uint32(i) % 64)
 	}
 	entries, positions, weights := m.Idx, h.positions[:0], m.Val
+	kernel.Prefetch(adjacency.Ptr, rows)
+	kernel.Prefetch(h.laplacian.RowScale, rows)
 	isInside := func(i int32) bool { return inside[uint32(i)/64]>>(uint32(i)%64)&1 != 0 }
 	for i, r := range rows {
 		prefetchRow(adjacency, rows, i)

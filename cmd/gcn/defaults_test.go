@@ -330,6 +330,11 @@ func TestTryNorm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		ctx, cancel := context.WithCancel(t.Context())
+		if _, err := job.TryNorm(ctx, data, func(int, int) { cancel() }); err != nil && !strings.Contains(err.Error(), "interrupted in the trial of layer norm") {
+			t.Errorf("interrupted: %v", err)
+		}
+		cancel()
 		return values, messages.String()
 	}
 	chosen := map[bool]int{}

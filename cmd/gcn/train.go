@@ -205,6 +205,7 @@ func (j *trainJob) resolve(ctx context.Context) (err error) {
 
 // tryNorm takes layer norm if a trial on rank 0 is for it, and the limit that the data ask for.
 func (j *trainJob) tryNorm(ctx context.Context) error {
+	j.announceData()
 	var norm []run.Value
 	var err error
 	if !j.Follows() {
@@ -258,8 +259,8 @@ func (j *trainJob) trainAll(ctx context.Context) (*run.Result, error) {
 	return r, err
 }
 
-// announce prints the data, the method and the folder.
-func (j *trainJob) announce() {
+// announceData prints the data.
+func (j *trainJob) announceData() {
 	data := j.data
 	j.Say("%s: %s nodes, %s edges, %d features, metric %s", j.Data, humanize.Comma(int64(data.Nodes())),
 		humanize.Comma(data.Edges()), data.Features.Cols, data.Metric)
@@ -268,6 +269,10 @@ func (j *trainJob) announce() {
 	for _, change := range data.Changes() {
 		j.Say("  %s", escape(change, ""))
 	}
+}
+
+// announce prints the method and the folder.
+func (j *trainJob) announce() {
 	seeds := fmt.Sprintf("seed %d", j.Seed)
 	if j.Runs > 1 {
 		seeds = fmt.Sprintf("seeds %d to %d", j.Seed, j.Seed+uint64(j.Runs-1))

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"text/tabwriter"
@@ -418,6 +419,7 @@ func (j *tuneJob) conclude(folder *rundir.Folder, tested *run.Result) (*tuneResu
 			recipe[v.Option] = v.Text
 		}
 	}
+	recipe["layer_norm"] = strconv.FormatBool(job.LayerNorm) // else gcn train decides by a trial
 	r := &tuneResult{
 		Result: tested, Settings: len(j.jobs), Rungs: j.search.Plan(),
 		Options: recipe, BestSEM: best.SEM, Seeds: job.Runs,

@@ -42,6 +42,12 @@ var foreignFormats = [][4]string{
 	{"[", "", "JSON", toTable},
 }
 
+// addCoded adds a line that is not in UTF-8.
+func (f *Faults) addCoded(number int64, line []byte) {
+	f.Hint = ": convert it in Python: " + strings.ReplaceAll(fmt.Sprintf(toUTF8, "latin-1"), "FILE", f.Path)
+	f.Add(number, "%.40q is not text in UTF-8", line)
+}
+
 // recognise reports the beginning of a file that is in a foreign format. A table is no JSON,
 // unless a cell begins with a bracket.
 func recognise(path string, start []byte, table bool) error {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"io"
 	"slices"
+	"unicode/utf8"
 )
 
 // Separators lists the separators by name, in the order of the search. A semicolon comes
@@ -130,6 +131,9 @@ func (f *File) Scan(prefer, comments string) (err error) {
 	}
 	f.Width = len(f.First)
 	faults := &Faults{Path: f.Path}
+	if !utf8.Valid(f.first.Data) {
+		faults.addCoded(f.Line, f.first.Data)
+	}
 	for _, b := range signs {
 		if len(split(nil, b.Data, f.Sep)) == f.Width {
 			faults.Add(b.Number, askComment, b.Data)
@@ -192,11 +196,12 @@ type Rows struct {
 	Faults Faults // so far
 
 	skipped int64
+	coded   bool // some bytes are not UTF-8
 }
 
 // Rows returns the rows of a block of f.
 func (f *File) Rows(b Block) *Rows {
-	return &Rows{Block: b, File: f, Faults: Faults{Path: f.Path}}
+	return &Rows{Block: b, File: f, Faults: Faults{Path: f.Path}, coded: !utf8.Valid(b.Data)}
 }
 
 // FirstRow returns the first line of data as a block of its own.
@@ -231,6 +236,10 @@ func (r *Rows) NextRow() bool {
 			continue
 		case isComment(line):
 			r.Fault(askComment, line)
+			continue
+		}
+		if r.coded && !utf8.Valid(line) { // a schema and the server would change the names
+			r.Faults.addCoded(r.Line, line)
 			continue
 		}
 		if r.Cells = split(r.Cells[:0], line, r.File.Sep); len(r.Cells) == r.File.Width {

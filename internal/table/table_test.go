@@ -126,6 +126,16 @@ func TestForeign(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "t")
+	for content, place := range map[string]string{"a,caf\xe9\nb,c\n": ":1: ", "a,b\nb,c\nros\xe9,\xff\n": ":3: "} {
+		write(t, path, []byte(content))
+		if _, err := rowsOf(path, "", ""); err == nil || !strings.Contains(err.Error(), path+place) || !strings.Contains(err.Error(), `encoding="latin-1"`) {
+			t.Errorf("%q: %v", content, err)
+		}
+	}
+	write(t, path, []byte("# caf\xe9\na,b\n"))
+	if rows, err := rowsOf(path, "", ""); err != nil || len(rows) != 1 {
+		t.Errorf("a comment that is not UTF-8: %q, %v", rows, err)
+	}
 	write(t, path, []byte("PAR1"))
 	if err := each(path, func(*Rows) int { return 0 }, func(int) error { return nil }); err == nil || !strings.Contains(err.Error(), "pd.read_parquet(") {
 		t.Errorf("Parquet where lines are read: %v", err)
