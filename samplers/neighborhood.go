@@ -71,16 +71,15 @@ func (h *neighborhood) walkInside(m *graph.CSR, set, rows []int32) {
 	entries, positions, weights := m.Idx, h.positions[:0], m.Val
 	kernel.Prefetch(adjacency.Ptr, rows)
 	kernel.Prefetch(h.laplacian.RowScale, rows)
-	isInside := func(i int32) bool { return inside[uint32(i)/64]>>(uint32(i)%64)&1 != 0 }
 	for i, r := range rows {
 		prefetchRow(adjacency, rows, i)
-		if isInside(r) {
+		if inside[uint32(r)/64]>>(uint32(r)%64)&1 != 0 {
 			entries, positions = append(entries, h.number(r)), append(positions, -1)
 			weights = append(weights, 1)
 		}
 		first, values := adjacency.First(int(r)), adjacency.RowValues(int(r))
 		for k, j := range adjacency.Row(int(r)) {
-			if isInside(j) {
+			if inside[uint32(j)/64]>>(uint32(j)%64)&1 != 0 {
 				entries, positions = append(entries, h.number(j)), append(positions, first+int64(k))
 				weights = append(weights, float32(graph.Weight(values, k)))
 			}
