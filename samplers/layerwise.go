@@ -132,7 +132,9 @@ func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, blo
 	if global {
 		kernel.Prefetch(s.Laplacian.ColScale, sample.Index)
 		w.begin(s.Laplacian, nil)
-		w.fetch(sample.Index)
+		if w.factor == 1 {
+			kernel.Prefetch(w.slots, sample.Index)
+		}
 		for l, v := range sample.Index {
 			sample.Index[l] = w.numberOrAdd(v)
 		}
@@ -141,9 +143,7 @@ func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, blo
 	if s.IncludeRows || s.KeepSelf {
 		own = resize(&w.own, len(rows))
 		for i, r := range rows {
-			if own[i] = int32(i); global {
-				own[i] = w.numberOrAdd(r)
-			}
+			own[i] = w.numberOrAdd(r)
 		}
 	}
 	local := resize(&w.local, len(w.nodes))
@@ -158,13 +158,12 @@ func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, blo
 	for _, c := range sample.Index {
 		block.Src = append(block.Src, w.nodes[c])
 	}
-	var kept []int32 // the column of each row's own node
-	if s.KeepSelf {
-		kept = own
-		for i, r := range rows {
-			if kept[i] = local[own[i]]; kept[i] < 0 {
-				kept[i], block.Src = int32(len(block.Src)), append(block.Src, r)
-			}
+	if !s.KeepSelf {
+		own = nil
+	}
+	for i, c := range own { // from now on the column of the row's own node
+		if own[i] = local[c]; own[i] < 0 {
+			own[i], block.Src = int32(len(block.Src)), append(block.Src, rows[i])
 		}
 	}
 	block.SetColScale(s.Laplacian)
@@ -174,7 +173,7 @@ func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, blo
 	if global {
 		w.walkInside(&w.entries, block.Src, rows)
 	}
-	w.fill(block, rows, local, kept, sample.factor)
+	w.fill(block, rows, local, own, sample.factor)
 }
 
 // include adds the rows that were not drawn to the sample. own has the numbers of the rows.

@@ -30,7 +30,6 @@ func (g *numbering) begin(p *graph.Laplacian, rows []int32) {
 		g.nodeTable = nodeTable{slots: make([]nodeSlot, n), factor: 1}
 	}
 	g.reset(len(rows))
-	g.fetch(rows)
 	for _, r := range rows {
 		g.numberOrAdd(r)
 	}
@@ -45,13 +44,6 @@ func (g *numbering) numberOrAdd(node int32) int32 {
 		g.nodes = append(g.nodes, node)
 	}
 	return number
-}
-
-// fetch brings the slots of nodes near, where a node has a slot of its own.
-func (g *numbering) fetch(nodes []int32) {
-	if g.factor == 1 {
-		kernel.Prefetch(g.slots, nodes)
-	}
 }
 
 // chunkNodes is the number of nodes that are numbered together.
