@@ -53,9 +53,9 @@ func newAliasTable(weights []float64, total float64) aliasTable {
 }
 
 // draw returns a random index.
-func (t aliasTable) draw(rng *rand.Rand) int32 {
-	i := rng.IntN(len(t))
-	cell := &t[i]
+func (t *aliasTable) draw(rng *rand.Rand) int32 {
+	i := rng.IntN(len(*t))
+	cell := (*t)[i]
 	if rng.Float64() < cell.keep {
 		return int32(i)
 	}

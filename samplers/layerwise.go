@@ -131,20 +131,13 @@ func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, blo
 	sample, global := &w.sample, s.estimator.global != nil
 	if global {
 		kernel.Prefetch(s.Laplacian.ColScale, sample.Index)
-		w.begin(s.Laplacian, nil)
-		if w.factor == 1 {
-			kernel.Prefetch(w.slots, sample.Index)
+		numbered := rows
+		if !s.IncludeRows && !s.KeepSelf {
+			numbered = nil
 		}
-		for l, v := range sample.Index {
-			sample.Index[l] = w.numberOrAdd(v)
-		}
-	}
-	var own []int32 // the number of each row's own node
-	if s.IncludeRows || s.KeepSelf {
-		own = resize(&w.own, len(rows))
-		for i, r := range rows {
-			own[i] = w.numberOrAdd(r)
-		}
+		w.begin(s.Laplacian, numbered)
+		w.columns = append(w.columns[:0], sample.Index...)
+		w.numberEach(w.columns, sample.Index)
 	}
 	local := resize(&w.local, len(w.nodes))
 	fill(local, -1)
@@ -152,18 +145,19 @@ func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, blo
 		local[c] = int32(l)
 	}
 	if s.IncludeRows {
-		s.include(w, population, rows, own)
+		s.include(w, population, rows)
 	}
 	block.Src = block.Src[:0]
 	for _, c := range sample.Index {
 		block.Src = append(block.Src, w.nodes[c])
 	}
-	if !s.KeepSelf {
-		own = nil
-	}
-	for i, c := range own { // from now on the column of the row's own node
-		if own[i] = local[c]; own[i] < 0 {
-			own[i], block.Src = int32(len(block.Src)), append(block.Src, rows[i])
+	var own []int32 // the column of each row's own node
+	if s.KeepSelf {
+		own = resize(&w.own, len(rows))
+		for i, r := range rows {
+			if own[i] = local[i]; own[i] < 0 {
+				own[i], block.Src = int32(len(block.Src)), append(block.Src, r)
+			}
 		}
 	}
 	block.SetColScale(s.Laplacian)
@@ -176,17 +170,17 @@ func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, blo
 	w.fill(block, rows, local, own, sample.factor)
 }
 
-// include adds the rows that were not drawn to the sample. own has the numbers of the rows.
-func (s *LayerWise) include(w *workspace, population *Population, rows, own []int32) {
+// include adds the rows that were not drawn to the sample. The rows are numbered first.
+func (s *LayerWise) include(w *workspace, population *Population, rows []int32) {
 	sample := &w.sample
 	for i, r := range rows {
 		candidate := int32(i)
 		if s.estimator.global != nil {
 			candidate = r
 		}
-		if p := population.Weights[candidate]; w.local[own[i]] < 0 && p > 0 {
-			w.local[own[i]] = int32(len(sample.Index))
-			sample.Index = append(sample.Index, own[i])
+		if p := population.Weights[candidate]; w.local[i] < 0 && p > 0 {
+			w.local[i] = int32(len(sample.Index))
+			sample.Index = append(sample.Index, int32(i))
 			sample.factor = append(sample.factor, population.Total/(float64(sample.Draws)*p))
 		}
 	}

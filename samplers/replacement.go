@@ -16,18 +16,14 @@ func (WithReplacement) Draw(rng *rand.Rand, population *Population, s int, sampl
 // drawRepeatedly draws with replacement while more is true for the number of draws so far. There
 // is room for so many distinct candidates.
 func (s *Sample) drawRepeatedly(rng *rand.Rand, population *Population, most int, more func(draws int) bool) {
-	set, table := &s.set, population.table
-	if table == nil {
+	set, draw := &s.set, population.table.draw
+	if population.table == nil {
 		s.law.build(population.Weights)
+		draw = s.law.draw
 	}
 	set.reset(most)
 	for draws := 0; more(draws); draws++ {
-		var i int32
-		if table != nil {
-			i = table.draw(rng)
-		} else {
-			i = s.law.draw(rng)
-		}
+		i := draw(rng)
 		if at, isNew := set.add(i); !isNew {
 			s.Count[at]++
 			continue
