@@ -60,8 +60,8 @@ func (j *Job) Take(values []Value) error {
 // LeastBatches is the least number of updates that --max-batches auto chooses, and autoPasses the
 // number of passes over the training nodes, by docs/measurements.md.
 const (
-	LeastBatches = 3500
-	autoPasses   = 70
+	LeastBatches = 3250
+	autoPasses   = 65
 )
 
 // ChooseLimit replaces --max-batches auto by a number of updates. With --epochs it is 0: the epochs

@@ -121,12 +121,12 @@ func TestAutoLimit(t *testing.T) {
 		nodes   int
 		want    int
 	}{
-		{"", 51000, 3500},
-		{"", 91000, 6220},
-		{"--max-batches auto --batch 64", 41000, 44843},
-		{"--micro 4", 400000, 6835},
-		{"--batch 4294967296 --micro 4294967296", 200000, 3500},
-		{"--method cluster", 200000, 3500},
+		{"", 51000, 3250},
+		{"", 91000, 5776},
+		{"--max-batches auto --batch 64", 41000, 41640},
+		{"--micro 4", 400000, 6347},
+		{"--batch 4294967296 --micro 4294967296", 200000, 3250},
+		{"--method cluster", 200000, 3250},
 		{"--max-batches 7", 200000, 7},
 		{"--max-batches 0 --schedule none", 200000, 0},
 		{"--epochs 1844674407370955162", 200000, 0}, // times 10 is 4, modulo 2^64
