@@ -55,9 +55,10 @@ func newAliasTable(weights []float64, total float64) aliasTable {
 // draw returns a random index.
 func (t *aliasTable) draw(rng *rand.Rand) int32 {
 	i := rng.IntN(len(*t))
-	cell := (*t)[i]
-	if rng.Float64() < cell.keep {
-		return int32(i)
+	u, cell := rng.Float64(), (*t)[i]
+	drawn := cell.other
+	if u < cell.keep { // no branch: a processor cannot predict it
+		drawn = int32(i)
 	}
-	return cell.other
+	return drawn
 }

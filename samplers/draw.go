@@ -79,8 +79,11 @@ func resize[T any](s *[]T, n int) []T {
 
 // fill sets every element of s to v.
 func fill[T any](s []T, v T) {
-	for i := range s {
-		s[i] = v
+	if len(s) > 0 {
+		s[0] = v
+	}
+	for n := 1; n < len(s); n *= 2 { // copies are faster than a loop over the elements
+		copy(s[n:], s[:n])
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
 // Full takes all neighbours: the outputs of its batch are exactly the outputs of
@@ -43,13 +44,19 @@ const (
 func (w *workspace) fillAll(p *graph.Laplacian, rows []int32, block *graph.Block) {
 	w.walk(p, rows)
 	block.Src = append(block.Src[:0], w.nodes...)
-	if len(w.columns) >= max(denseBlock*len(rows), reusedInput*len(w.nodes)) {
+	sorted := len(w.columns) >= max(denseBlock*len(rows), reusedInput*len(w.nodes))
+	if sorted {
 		slices.Sort(block.Src)
 	}
+	kernel.Prefetch(p.ColScale, block.Src)
 	block.SetColScale(p)
 	local, factor := resize(&w.local, len(w.nodes)), resize(&w.values, len(w.nodes))
 	for k, v := range block.Src {
-		local[w.number(v)], factor[k] = int32(k), float64(block.ColScale[k])
+		c := int32(k)
+		if sorted {
+			c = w.number(v)
+		}
+		local[c], factor[k] = int32(k), float64(block.ColScale[k])
 	}
 	w.fill(block, rows, local, nil, factor)
 }

@@ -18,7 +18,7 @@ type nodeTable struct {
 // nodeSlot holds a node and base + its number.
 type nodeSlot struct{ node, number int32 }
 
-const leastSlots = 1 << 10
+const leastSlots = 1 << 12
 
 // reset empties the table and makes room for count nodes. Cost: O(1), but O(slots) once in
 // about 2³⁰ numbers.

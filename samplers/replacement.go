@@ -1,6 +1,9 @@
 package samplers
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 // WithReplacement draws s times independently, each candidate with probability
 // proportional to its weight. The sample holds each candidate once, with the number
@@ -10,25 +13,34 @@ type WithReplacement struct{}
 // Draw implements Draw: at most s distinct candidates, s draws.
 func (WithReplacement) Draw(rng *rand.Rand, population *Population, s int, sample *Sample) {
 	sample.reset(s)
-	sample.drawRepeatedly(rng, population, s, func(draws int) bool { return draws < s })
+	sample.drawRepeatedly(rng, population, s, 0)
 }
 
-// drawRepeatedly draws with replacement while more is true for the number of draws so far. There
-// is room for so many distinct candidates.
-func (s *Sample) drawRepeatedly(rng *rand.Rand, population *Population, most int, more func(draws int) bool) {
-	set, draw := &s.set, population.table.draw
+// drawRepeatedly draws n times with replacement. While it has drawn fewer than n distinct
+// candidates, and fewer than most repeats, it goes on. s is empty before.
+func (s *Sample) drawRepeatedly(rng *rand.Rand, population *Population, n, most int) {
 	if population.table == nil {
 		s.law.build(population.Weights)
-		draw = s.law.draw
 	}
-	set.reset(most)
-	for draws := 0; more(draws); draws++ {
-		i := draw(rng)
-		if at, isNew := set.add(i); !isNew {
-			s.Count[at]++
-			continue
+	s.set.reset(n)
+	for draws, next := 0, n; next > 0; next = min(n-len(s.Index), most-(draws-len(s.Index))) {
+		draws += next
+		drawn := slices.Grow(s.Index, next)[len(s.Index):][:next]
+		// All draws come first: reads of the law that do not wait for the set overlap.
+		for k := range drawn {
+			if population.table != nil {
+				drawn[k] = population.table.draw(rng)
+			} else {
+				drawn[k] = s.law.draw(rng)
+			}
 		}
-		s.Index, s.Weight = append(s.Index, i), append(s.Weight, population.Weights[i])
-		s.Count = append(s.Count, 1)
+		for _, i := range drawn {
+			if at, isNew := s.set.add(i); !isNew {
+				s.Count[at]++
+				continue
+			}
+			s.Index, s.Weight = append(s.Index, i), append(s.Weight, population.Weights[i])
+			s.Count = append(s.Count, 1)
+		}
 	}
 }

@@ -27,10 +27,7 @@ func (d WithoutReplacement) Draw(rng *rand.Rand, population *Population, s int, 
 	if !d.Keys && s <= population.Positive/2 {
 		// Given the candidates drawn so far, the next new one has the law of weighted random
 		// sampling. So after too many repeats, drawByKeys may continue.
-		sample.drawRepeatedly(rng, population, s, func(draws int) bool {
-			distinct := len(sample.Index)
-			return distinct < s && draws-distinct < 4*s+32
-		})
+		sample.drawRepeatedly(rng, population, s, 4*s+32)
 		sample.Count = sample.Count[:0]
 	}
 	if len(sample.Index) < s {
