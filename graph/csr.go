@@ -149,9 +149,4 @@ func finite(v float32) bool {
 
 // resize returns a slice of length n, in the memory of s if that is large enough.
 // Its contents are unspecified.
-func resize[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n, n+n/4)
-	}
-	return s[:n]
-}
+func resize[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }

@@ -31,7 +31,8 @@ type ExactInput struct {
 //
 // progress, if not nil, is called with the numbers of rows computed and of all rows, on
 // the goroutine of the caller. Cost: 2·nnz(P)·x.Cols operations. Memory: the result,
-// 4 bytes a value, and a few megabytes. A result that does not fit in memory is an error.
+// 4 bytes a value, and a few megabytes. A P·X with at most an eighth of its values not 0 is
+// kept as a sparse matrix, so that a step does not multiply zeros. A result that does not fit in memory is an error.
 // ctx is checked every few thousand rows. If several ranks hold x together, they hold P·X
 // together too, and all call NewExactInput; px is then nil or shared as x is.
 func NewExactInput(ctx context.Context, p *graph.Laplacian, x, px *graph.Features, progress func(done, rows int)) (*ExactInput, error) {
@@ -61,7 +62,20 @@ func NewExactInput(ctx context.Context, p *graph.Laplacian, x, px *graph.Feature
 	if x.Release != nil {
 		x.Release() // only residual layers read the features again
 	}
+	if x.Share == nil && 8*nonzero(e.px.Data) <= e.px.Len() { // else a dense product is faster
+		e.px = e.px.ToSparse()
+	}
 	return e, nil
+}
+
+// nonzero returns the number of values that are not 0.
+func nonzero(values []float32) (n int) {
+	for _, v := range values {
+		if v != 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // Bytes returns the size of P·X and of the row sums.

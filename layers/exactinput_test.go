@@ -36,12 +36,15 @@ func TestExactInputStep(t *testing.T) {
 			if ops.CUDA && o.HiddenResidual != ResidualNone {
 				t.Skip("in this build Gorgonia's own machine adds the two gradients of H in the rows of its compilation")
 			}
-			for _, byRow := range []bool{false, true} {
-				p := graph.NewLaplacian(randomGraph(t, rng, n, 900, byRow))
-				if byRow {
+			for _, of := range []struct {
+				byRow bool
+				share float64 // with 0.01 P·X is sparse
+			}{{false, 1}, {true, 1}, {true, 0.01}} {
+				p := graph.NewLaplacian(randomGraph(t, rng, n, 900, of.byRow))
+				if of.byRow {
 					p = graph.NewRowLaplacian(p.Adjacency)
 				}
-				x, y := randomFeatures(rng, n, 12), randomLabels(rng, n, 6)
+				x, y := thinned(rng, n, 12, of.share), randomLabels(rng, n, 6)
 				o.Hidden, o.ClassifierDropout = 17, 0.3
 				for _, sizes := range [][]int{{40}, {40, 60}} {
 					sampler := &samplers.LayerWise{Laplacian: p, Sizes: sizes, KeepSelf: o.HiddenResidual != ResidualNone}
@@ -130,17 +133,20 @@ func TestExactInputInference(t *testing.T) {
 		if c.depth == 1 || c.options.Heads > 0 || c.options.InputDropout > 0 || c.options.InputLayer {
 			continue
 		}
-		t.Run(name, func(t *testing.T) {
+		check := func(t *testing.T, share float64) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			const n = 150
 			p := graph.NewLaplacian(randomGraph(t, rng, n, 200, c.weighted))
 			if c.byRow {
 				p = graph.NewRowLaplacian(p.Adjacency)
 			}
-			x, y := randomFeatures(rng, n, c.features), randomLabels(rng, n, c.classes)
-			c.options.Hidden = c.hidden
+			x, y := thinned(rng, n, c.features, share), randomLabels(rng, n, c.classes)
+			c.options.Hidden, c.options.ExactInput = c.hidden, nil
 			_, plain := testModel(t, p, x, y, c.depth, c.options)
 			c.options.ExactInput = exactInput(t, p, x)
+			if sparse := c.options.ExactInput.px.Sparse != nil; sparse != (share < 1) {
+				t.Fatalf("features with a share of %v values: P·X is sparse: %v", share, sparse)
+			}
 			_, exact := testModel(t, p, x, y, c.depth-1, c.options)
 			for _, nodes := range [][]int32{nil, {5}, {17, 3, 149, 60, 3}} {
 				want, err := plain.Infer(context.Background(), p, x, nodes)
@@ -152,13 +158,13 @@ func TestExactInputInference(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if same := slices.Equal(got, want); !nearly(got, want) || !same && c.features < c.hidden {
+					if same := slices.Equal(got, want); !nearly(got, want) || !same && share == 1 && c.features < c.hidden {
 						t.Fatalf("call %d, nodes %v: %v, without exact input %v", call, nodes, got, want)
 					}
 				}
 			}
 			// On other data P·X is another matrix.
-			other := randomFeatures(rng, n, c.features)
+			other := thinned(rng, n, c.features, share)
 			want, err := plain.Infer(context.Background(), p, other, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -166,6 +172,10 @@ func TestExactInputInference(t *testing.T) {
 			if got, err := exact.Infer(context.Background(), p, other, nil); err != nil || !nearly(got, want) {
 				t.Errorf("other features: %v, or other logits", err)
 			}
+		}
+		t.Run(name, func(t *testing.T) {
+			check(t, 1)
+			check(t, 0.02)
 		})
 	}
 }

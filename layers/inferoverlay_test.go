@@ -38,6 +38,14 @@ func TestInferOverlayForms(t *testing.T) {
 		return h
 	}
 	same := func(x *graph.Features) *graph.Features { return x }
+	thin := func(x *graph.Features) *graph.Features { // P·X is sparse
+		for k := range x.Data {
+			if k%97 > 0 {
+				x.Data[k] = 0
+			}
+		}
+		return x
+	}
 	for name, c := range map[string]struct {
 		form      func(*graph.Features) *graph.Features
 		laplacian func(*graph.CSR) *graph.Laplacian
@@ -49,6 +57,7 @@ func TestInferOverlayForms(t *testing.T) {
 		"sparse":            {(*graph.Features).ToSparse, graph.NewLaplacian, false, GCNOptions{}},
 		"sparse, residual":  {(*graph.Features).ToSparse, graph.NewRowLaplacian, false, GCNOptions{HiddenResidual: ResidualLinear}},
 		"exact input":       {same, graph.NewLaplacian, true, GCNOptions{}},
+		"thin, exact input": {thin, graph.NewLaplacian, true, GCNOptions{}},
 		"half, exact input": {half, graph.NewRowLaplacian, true, GCNOptions{}},
 		"directed":          {same, graph.NewDirectedLaplacian, false, GCNOptions{}},
 		"directed, gat":     {same, graph.NewDirectedLaplacian, false, GCNOptions{Heads: 2}},
@@ -96,7 +105,7 @@ func checkOverlay(t *testing.T, rng *rand.Rand, laplacian func(*graph.CSR) *grap
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := infer(context.Background(), m.full, whole)
+		want, err := m.infer(context.Background(), m.full, whole)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -269,9 +269,4 @@ func onHost(d *device.Device, m plan.Matrix) ([]float32, error) {
 
 // scratch returns a slice of length n, in the memory of s if n fits. The elements are not
 // initialised.
-func scratch[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
-}
+func scratch[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // Draw picks candidates at random. Implementations are read-only in use.
@@ -70,10 +71,7 @@ func (s *Sample) reset(draws int) {
 // resize gives s the length n, in its memory if that is large enough, and returns it. Its
 // contents are unspecified.
 func resize[T any](s *[]T, n int) []T {
-	if cap(*s) < n {
-		*s = make([]T, n, n+n/4)
-	}
-	*s = (*s)[:n]
+	*s = slices.Grow((*s)[:0], n)[:n]
 	return *s
 }
 

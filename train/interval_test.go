@@ -66,6 +66,13 @@ func TestEvaluationInterval(t *testing.T) {
 			t.Errorf("%+v: %d batches, want %d; a share of %v", c.o, got, c.want, share)
 		}
 	}
+	// A pass over the training nodes has one evaluation at most.
+	o := free
+	o.Batch = 16
+	if got, share := interval(64, 512, o); got != len(d.Split.Train)/o.Batch || share > 0.2 {
+		t.Errorf("%d batches of 16 of %d nodes: %d batches, a share of %v", len(d.Split.Train)/o.Batch, len(d.Split.Train), got, share)
+	}
+	d.Split.Train = d.Split.Train[:600]
 	// Refreshes are work too: with them evaluations may come more often.
 	controlled := func(every int) int {
 		o := free
