@@ -16,6 +16,10 @@ type Features struct {
 	Rows, Cols int
 	Data       []float32 // Rows·Cols values; nil with Half or Sparse
 
+	// NonZero, if not 0, says that at most so many of the Rows·Cols values are not 0. Products with
+	// weights on a CPU then leave the zeros out. P·X of layers.ExactInput says it.
+	NonZero int
+
 	// Half holds the values as IEEE 754 half-precision numbers if Data is nil:
 	// half the bytes, at a relative error of 2⁻¹¹. Computations convert them to
 	// float32.

@@ -31,8 +31,7 @@ type ExactInput struct {
 //
 // progress, if not nil, is called with the numbers of rows computed and of all rows, on
 // the goroutine of the caller. Cost: 2·nnz(P)·x.Cols operations. Memory: the result,
-// 4 bytes a value, and a few megabytes. A P·X with at most an eighth of its values not 0 is
-// kept as a sparse matrix, so that a step does not multiply zeros. A result that does not fit in memory is an error.
+// 4 bytes a value, and a few megabytes. A result that does not fit in memory is an error.
 // ctx is checked every few thousand rows. If several ranks hold x together, they hold P·X
 // together too, and all call NewExactInput; px is then nil or shared as x is.
 func NewExactInput(ctx context.Context, p *graph.Laplacian, x, px *graph.Features, progress func(done, rows int)) (*ExactInput, error) {
@@ -62,20 +61,37 @@ func NewExactInput(ctx context.Context, p *graph.Laplacian, x, px *graph.Feature
 	if x.Release != nil {
 		x.Release() // only residual layers read the features again
 	}
-	if x.Share == nil && 8*nonzero(e.px.Data) <= e.px.Len() { // else a dense product is faster
-		e.px = e.px.ToSparse()
+	nonzero, err := nonZero(ctx, e.px.Data, x.Share)
+	if err != nil {
+		return nil, fmt.Errorf("layers: exact input: %w", err)
+	}
+	if all := memory.Product(n, x.Cols); int64(nonzero) <= all/8 { // else a dense product is faster
+		e.px.NonZero = nonzero
 	}
 	return e, nil
 }
 
-// nonzero returns the number of values that are not 0.
-func nonzero(values []float32) (n int) {
+// nonZero returns the number of values that are not 0, of this rank and the others.
+func nonZero(ctx context.Context, values []float32, share *graph.Share) (n int, err error) {
 	for _, v := range values {
 		if v != 0 {
 			n++
 		}
 	}
-	return n
+	if share == nil {
+		return n, nil
+	}
+	const digit = 1 << 24 // a float32 holds smaller integers exactly
+	parts := make([][]float32, len(share.Bounds)-1)
+	for r := range parts {
+		parts[r] = make([]float32, 2)
+	}
+	parts[share.Rank][0], parts[share.Rank][1] = float32(n/digit), float32(n%digit)
+	err, n = share.Gather(ctx, parts), 0
+	for _, part := range parts {
+		n += digit*int(part[0]) + int(part[1])
+	}
+	return n, err
 }
 
 // Bytes returns the size of P·X and of the row sums.

@@ -38,7 +38,7 @@ func TestExactInputStep(t *testing.T) {
 			}
 			for _, of := range []struct {
 				byRow bool
-				share float64 // with 0.01 P·X is sparse
+				share float64 // with 0.01 most values of P·X are 0
 			}{{false, 1}, {true, 1}, {true, 0.01}} {
 				p := graph.NewLaplacian(randomGraph(t, rng, n, 900, of.byRow))
 				if of.byRow {
@@ -144,8 +144,8 @@ func TestExactInputInference(t *testing.T) {
 			c.options.Hidden, c.options.ExactInput = c.hidden, nil
 			_, plain := testModel(t, p, x, y, c.depth, c.options)
 			c.options.ExactInput = exactInput(t, p, x)
-			if sparse := c.options.ExactInput.px.Sparse != nil; sparse != (share < 1) {
-				t.Fatalf("features with a share of %v values: P·X is sparse: %v", share, sparse)
+			if thin := c.options.ExactInput.px.NonZero > 0; thin != (share < 1) {
+				t.Fatalf("features with a share of %v values: P·X has few: %v", share, thin)
 			}
 			_, exact := testModel(t, p, x, y, c.depth-1, c.options)
 			for _, nodes := range [][]int32{nil, {5}, {17, 3, 149, 60, 3}} {

@@ -71,19 +71,9 @@ func (m *GCN) call(p *graph.Laplacian, x *graph.Features, nodes []int32) (full.C
 	return c, nil
 }
 
-// infer returns the outputs of m, compiled.
-func (m *GCN) infer(ctx context.Context, compiled *full.Model, c full.Call) ([]float32, error) {
-	if m.exact != nil && m.exact.px.Sparse != nil { // the ops read the sparse form, of all nodes
-		read := c.Sources[plan.Source{X: m.exact.px}]
-		if read.Propagated {
-			var err error
-			if read.X, err = full.Propagate(ctx, c.P, read.X, nil); err != nil {
-				return nil, fmt.Errorf("layers: inference: %w", err)
-			}
-		}
-		c.Sources[plan.Source{X: m.exact.px}] = plan.Source{X: read.X.ToSparse()}
-	}
-	values, err := compiled.Infer(ctx, c)
+// infer returns the outputs of a compiled model.
+func infer(ctx context.Context, m *full.Model, c full.Call) ([]float32, error) {
+	values, err := m.Infer(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
@@ -106,7 +96,7 @@ func (m *GCN) infer(ctx context.Context, compiled *full.Model, c full.Call) ([]f
 //
 // A further call for the same nodes uses the list of rows and P·X of earlier calls. So p and x must
 // not change between two calls. P·X of sparse features is not kept. A model with exact input has
-// P·X already. If it is sparse, a call over other data computes their whole P·X.
+// P·X already.
 //
 // On the CPU the result has the same bits for any number of cores. A GPU gives the same bits at
 // each call, which agree with the CPU's up to rounding. On the CPU, calls may run concurrently
@@ -117,7 +107,7 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	if err != nil {
 		return nil, err
 	}
-	return m.infer(ctx, m.full, c)
+	return infer(ctx, m.full, c)
 }
 
 // InferHidden returns the output of a convolution, with norm and activation and without
@@ -138,7 +128,7 @@ func (m *GCN) InferHidden(ctx context.Context, p *graph.Laplacian, x *graph.Feat
 	if err != nil {
 		return nil, 0, err
 	}
-	values, err := m.infer(ctx, compiled, c)
+	values, err := infer(ctx, compiled, c)
 	return values, output.Shape()[1], errors.Join(err, compiled.Close())
 }
 
@@ -197,7 +187,7 @@ func (m *GCN) InferOverlay(ctx context.Context, o *graph.Overlay, nodes []int32)
 		}
 	}
 	c.Device, c.Ranks = nil, nil
-	return m.infer(ctx, m.full, c)
+	return infer(ctx, m.full, c)
 }
 
 // propagated returns P·X and the row sums of P at nodes of a changed graph. It computes only rows
@@ -211,7 +201,7 @@ func (m *GCN) propagated(ctx context.Context, o *graph.Overlay, nodes []int32) (
 		Data: make([]float32, len(nodes)*x.Cols),
 	}
 	sums = make([]float32, len(nodes))
-	kept := m.known.of(p, x) && m.known.px.Half == nil
+	kept := m.known.of(p, x) && m.known.px.Data != nil
 	for k := 0; k < len(nodes) && ctx.Err() == nil; k++ {
 		row := o.Propagation(nodes[k])
 		if row.Base && kept {

@@ -38,7 +38,7 @@ func TestInferOverlayForms(t *testing.T) {
 		return h
 	}
 	same := func(x *graph.Features) *graph.Features { return x }
-	thin := func(x *graph.Features) *graph.Features { // P·X is sparse
+	thin := func(x *graph.Features) *graph.Features { // most values of P·X are 0
 		for k := range x.Data {
 			if k%97 > 0 {
 				x.Data[k] = 0
@@ -105,7 +105,7 @@ func checkOverlay(t *testing.T, rng *rand.Rand, laplacian func(*graph.CSR) *grap
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := m.infer(context.Background(), m.full, whole)
+		want, err := infer(context.Background(), m.full, whole)
 		if err != nil {
 			t.Fatal(err)
 		}

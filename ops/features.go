@@ -59,7 +59,7 @@ type features struct {
 // featuresRun is the state of Features in a run.
 type featuresRun struct {
 	places []int32   // of the rows in x, also for a Propagate that gathers
-	rows   graph.CSR // the rows, if x is sparse
+	rows   graph.CSR // the rows, if x is sparse, or of the last product if most values are 0
 }
 
 func (op *features) of(r *plan.Run) *featuresRun { return plan.StateOf[featuresRun](r, op) }
@@ -112,10 +112,14 @@ func (op *features) Compute(c *plan.Call) error {
 // Table returns the features.
 func (op *features) Table() *graph.Features { return op.x }
 
-// filled returns the share of the values of x that are stored: 1 of dense features.
+// filled returns the share of the values of x that a product reads.
 func filled(x *graph.Features) float64 {
-	if x.Sparse == nil {
+	read := x.NonZero
+	switch {
+	case x.Sparse != nil:
+		read = x.Len()
+	case read == 0:
 		return 1
 	}
-	return float64(x.Len()) / max(float64(x.Rows)*float64(x.Cols), 1)
+	return float64(read) / max(float64(x.Rows)*float64(x.Cols), 1)
 }

@@ -113,6 +113,7 @@ func (op *product) Compute(c *plan.Call) error {
 		a.Rows, a.Cols = rows.Rows, rows.Cols
 	} else {
 		a = c.Matrix(0)
+		rows = op.withoutZeros(c, a)
 	}
 	b := c.Matrix(1)
 	size := plan.Product{TransA: op.transA, TransB: op.transB, M: a.Rows, N: b.Cols, K: a.Cols, Lda: a.Cols, Ldb: b.Cols}
@@ -155,6 +156,20 @@ func (op *product) Compute(c *plan.Call) error {
 			op.dense(c, size, a, b, bias.Data, scale.Data, to)
 		}
 	})
+}
+
+// withoutZeros returns A as a sparse matrix if it is rows of features that are mostly 0, and nil
+// otherwise, and on a device. The gradient of W, later in a run, takes the matrix of the product.
+func (op *product) withoutZeros(c *plan.Call, a plan.Matrix) *graph.CSR {
+	below, ok := op.below.(*features)
+	if !ok || below.x.NonZero == 0 || op.transB || c.Device != nil {
+		return nil
+	}
+	rows := &below.of(c.Run).rows
+	if !op.transA {
+		kernel.WithoutZeros(rows, a.Data, a.Rows, a.Cols)
+	}
+	return rows
 }
 
 // dense sets to to op(A)·op(B) + scale⊗bias. It leaves out rows of A that are zero.

@@ -140,7 +140,7 @@ func TestDrawsReuseMemory(t *testing.T) {
 		var sample samplers.Sample
 		beta := make([]float64, 0, 1000)
 		draw := func() {
-			e.draw.Draw(rng, population, sizeOf(e.weight, 400), &sample)
+			e.draw.Draw(rng, population, sizeOf(e.weight, 520), &sample)
 			e.weight.Weigh(population, &sample, beta[:len(sample.Index)])
 		}
 		for range 20 {

@@ -17,15 +17,16 @@ func (WithReplacement) Draw(rng *rand.Rand, population *Population, s int, sampl
 }
 
 // drawRepeatedly draws n times with replacement. While it has drawn fewer than n distinct
-// candidates, and fewer than most repeats, it goes on. s is empty before.
-func (s *Sample) drawRepeatedly(rng *rand.Rand, population *Population, n, most int) {
+// candidates, and fewer than so many repeats, it goes on. s is empty before.
+func (s *Sample) drawRepeatedly(rng *rand.Rand, population *Population, n, repeats int) {
 	if population.table == nil {
 		s.law.build(population.Weights)
 	}
 	s.set.reset(n)
-	for draws, next := 0, n; next > 0; next = min(n-len(s.Index), most-(draws-len(s.Index))) {
+	for draws, next := 0, n; next > 0; next = min(n-len(s.Index), repeats-(draws-len(s.Index))) {
 		draws += next
-		drawn := slices.Grow(s.Index, next)[len(s.Index):][:next]
+		s.Index = slices.Grow(s.Index, next)
+		drawn := s.Index[len(s.Index):][:next] // candidates take their places at most up to the one read
 		// All draws come first: reads of the law that do not wait for the set overlap.
 		for k := range drawn {
 			if population.table != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/gcn-layerwise/gcn/score"
 )
 
-// evaluationShare is the part of a run's operations that EvaluationInterval aims at.
+// evaluationShare is the largest part of a run's operations that EvaluationInterval aims at.
 const evaluationShare = 0.25
 
 // Counter counts the operations of a model's expression graph, whatever its Inference is. The unit
@@ -47,8 +47,8 @@ func (c *Counter) Infer(ctx context.Context, p *graph.Laplacian, nodes []int32) 
 }
 
 // EvaluationInterval returns a value for o.EvalEvery: the number of updates with which
-// evaluations are about a quarter of the run's operations, and at most one in a pass over the
-// training nodes. It is at most a tenth of the limit of updates and at most half of the patience. An
+// evaluations are about a quarter of the run's operations, but at least a pass over the training
+// nodes. It is at most a tenth of the limit of updates and at most half of the patience. An
 // update has o.Micro batches. The number is larger on large graphs, where an evaluation takes as long
 // as many steps. share is the share of the operations that evaluations then have.
 //
@@ -92,7 +92,9 @@ func EvaluationInterval(ctx context.Context, m Model, d *datasets.Data, o Option
 	updates := min(o.MaxBatches, o.epochBatches(stream.PerEpoch()))
 	most := max(min(updates/10, o.Patience/2), 1)
 	wanted := math.Ceil(evaluation * (1 - evaluationShare) / (evaluationShare * step))
-	wanted = max(wanted, float64(len(stream.Train)/(stream.BatchSize*o.Micro)))
+	if evaluation > 0 {
+		wanted = max(wanted, math.Ceil(float64(len(stream.Train))/float64(stream.BatchSize*o.Micro)))
+	}
 	interval = int(max(min(wanted, float64(most)), 1))
 	return interval, evaluation / (evaluation + float64(interval)*step), nil
 }

@@ -68,9 +68,10 @@ func TestEvaluationInterval(t *testing.T) {
 	}
 	// A pass over the training nodes has one evaluation at most.
 	o := free
-	o.Batch = 16
-	if got, share := interval(64, 512, o); got != len(d.Split.Train)/o.Batch || share > 0.2 {
-		t.Errorf("%d batches of 16 of %d nodes: %d batches, a share of %v", len(d.Split.Train)/o.Batch, len(d.Split.Train), got, share)
+	o.Batch = 17
+	const pass = 589 // mini-batches, of 10,000 nodes
+	if got, share := interval(64, 512, o); got != pass || share > 0.2 {
+		t.Errorf("%d batches of 17 of %d nodes, want a pass, %d; a share of %v", got, len(d.Split.Train), pass, share)
 	}
 	d.Split.Train = d.Split.Train[:600]
 	// Refreshes are work too: with them evaluations may come more often.

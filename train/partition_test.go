@@ -97,12 +97,18 @@ func TestSameBitsOfPartitions(t *testing.T) {
 			for _, c := range []struct {
 				half         bool
 				nodes, width int
-			}{{nodes: 300}, {half: true, nodes: 301, width: 37}} {
+				every        int // one in so many values is not 0: of P·X few, or a fifth
+			}{{nodes: 300}, {half: true, nodes: 301, width: 37}, {nodes: 302, width: 200, every: 199}, {nodes: 302, width: 200, every: 23}} {
 				data := func() *datasets.Data {
 					d := smallData(t, c.nodes, 3)
 					if c.width > 0 {
 						d.Features = widened(d.Features, c.width)
 						d.Graph = weighted(d.Graph)
+					}
+					for k := range d.Features.Data {
+						if c.every > 0 && k%c.every > 0 {
+							d.Features.Data[k] = 0
+						}
 					}
 					if c.half {
 						x, err := d.Features.ToHalf()

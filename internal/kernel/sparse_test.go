@@ -47,6 +47,21 @@ func checkNear(t rapid.TB, what string, got, want []float32) {
 	}
 }
 
+// WithoutZeros keeps the values that are not 0, also after larger matrices in the same memory.
+func TestWithoutZeros(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var got graph.CSR
+	for range 200 {
+		rows, cols := rng.IntN(9), 1+rng.IntN(40)
+		dense, sparse := thinned(rng, rows, cols, false)
+		WithoutZeros(&got, dense.Data, rows, cols)
+		want := sparse.Sparse
+		if got.Rows != rows || got.Cols != cols || !slices.Equal(got.Ptr, want.Ptr) || !slices.Equal(got.Idx, want.Idx) || len(want.Val) > 0 && !slices.Equal(got.Val, want.Val) {
+			t.Fatalf("%v of %v", got, dense.Data)
+		}
+	}
+}
+
 // Products with sparse features agree with the kernels of dense ones.
 func TestSparseFeatureProducts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
