@@ -114,14 +114,32 @@ func (e *Executor) Give(n *G.Node, m Matrix) {
 // until the next one.
 func (e *Executor) Result(k int) *Array { return e.values[e.outputs[k]] }
 
+// Put makes Result(k) of the next runs on the CPU lie in the memory of to, if it has room, until
+// Forget or another Put.
+func (e *Executor) Put(k int, to []float32) {
+	at := e.outputs[k]
+	for i := len(e.steps) - 1; i >= 0; i-- {
+		switch s := &e.steps[i]; {
+		case s.to != at:
+		case s.inPlace >= 0:
+			at = s.inPlace
+		case !s.constant:
+			e.calls[i].fixed.Data = to
+		}
+	}
+}
+
 // Begin makes the next run in inference read the parameters, and compute the plan's constants. Later
 // runs use their values.
 func (e *Executor) Begin() { e.begun = false }
 
-// Forget drops the values of the last run on the CPU, and what Give was given.
+// Forget drops the values of the last run on the CPU, and what Give and Put were given.
 func (e *Executor) Forget() {
 	for _, a := range e.values {
 		a.forget()
+	}
+	for k := range e.outputs {
+		e.Put(k, nil)
 	}
 	clear(e.given)
 }
