@@ -78,7 +78,9 @@ func fillOthers(c []float32, rows []int32, n, cols int, bias, scale []float32) {
 	}
 	next := 0
 	for _, r := range rows {
-		fill(next, int(r))
+		if next < int(r) {
+			fill(next, int(r))
+		}
 		next = int(r) + 1
 	}
 	fill(next, n)

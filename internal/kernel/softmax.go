@@ -96,8 +96,9 @@ func softmaxRowGo(p, z []float32) (top, total float32) {
 const smallestLossGradient = 1e-20
 
 func flushSmall(x []float32) {
+	smallest := math.Float32bits(smallestLossGradient) << 1 // without the sign; bits have the order of magnitudes
 	for k, v := range x {
-		if abs(v) < smallestLossGradient {
+		if math.Float32bits(v)<<1 < smallest {
 			x[k] = 0
 		}
 	}
