@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"slices"
 	"sync"
 	"unsafe"
 
@@ -54,31 +53,19 @@ func SelectRows(dst, m *graph.CSR, ids []int32) {
 // WithoutZeros sets dst to the values of x, rows×cols, that are not 0, in the memory of dst.
 func WithoutZeros(dst *graph.CSR, x []float32, rows, cols int) {
 	checkLen("WithoutZeros", "x", len(x), rows*cols)
-	dst.Rows, dst.Cols, dst.Ptr = rows, cols, append(dst.Ptr[:0], 0)
-	idx, val, n := dst.Idx, dst.Val, 0
-	const group = 8 // values that are looked at together: most groups are 0
+	ptr, idx, val := append(dst.Ptr[:0], 0), dst.Idx[:0], dst.Val[:0]
 	for ; len(x) > 0; x = x[cols:] {
-		idx, val = slices.Grow(idx[:n], cols)[:n+cols], slices.Grow(val[:n], cols)[:n+cols]
-		for j := 0; j < cols; j += group {
-			values := x[j:min(j+group, cols)]
-			if len(values) == group {
-				pairs := (*[group / 2]uint64)(unsafe.Pointer(unsafe.SliceData(values)))
-				if pairs[0]|pairs[1]|pairs[2]|pairs[3] == 0 {
-					continue
-				}
-			}
-			for k, v := range values { // no branch: a processor cannot predict which values are 0
-				idx[n], val[n] = int32(j+k), v
-				next := n + 1
-				if v == 0 {
-					next = n
-				}
-				n = next
+		for j := 0; j < cols; j++ {
+			const group = 8 // most groups of values are 0
+			if j+group <= cols && *(*[group / 2]uint64)(unsafe.Pointer(&x[j])) == ([group / 2]uint64{}) {
+				j += group - 1
+			} else if v := x[j]; v != 0 {
+				idx, val = append(idx, int32(j)), append(val, v)
 			}
 		}
-		dst.Ptr = append(dst.Ptr, int64(n))
+		ptr = append(ptr, int64(len(idx)))
 	}
-	dst.Idx, dst.Val = idx[:n], val[:n]
+	dst.Rows, dst.Cols, dst.Ptr, dst.Idx, dst.Val = rows, cols, ptr, idx, val
 }
 
 // SpMMSparse computes dst = A·X[ids] for a sparse X and a dense dst. Column k of A belongs
