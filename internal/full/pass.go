@@ -277,7 +277,7 @@ func (p *pass) compute(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error {
 	}
 	for k, n := range s.Out {
 		var to []float32
-		if all := p.given[n]; all.Data != nil {
+		if all := p.given[n]; all.Data != nil && p.Device == nil {
 			to = all.Slice(lo*n.Shape()[1], hi*n.Shape()[1]).Data
 		}
 		r.Put(k, to)
