@@ -293,7 +293,7 @@ func (p *pass) compute(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error {
 			err = fmt.Errorf("%v has %d×%d values for %d rows: %w", n, m.Rows, m.Cols, hi-lo, ops.ErrShape)
 		case err == nil && to.At != 0:
 			err = p.Device.Copy(to.Slice(lo*m.Cols, hi*m.Cols).At, m.At, m.Rows*m.Cols)
-		case err == nil && to.Data != nil && len(m.Data) > 0 && &m.Data[0] != &to.Data[lo*m.Cols]:
+		case err == nil && to.Data != nil && (len(m.Data) == 0 || &m.Data[0] != &to.Data[lo*m.Cols]): // else it is there
 			_, err = r.Result(k).Append(to.Data[lo*m.Cols : lo*m.Cols])
 		}
 		if err != nil {
