@@ -279,7 +279,7 @@ func (j *trainJob) announce() {
 	}
 	j.Say("%s, %s, in %s", run.MethodText(j.Method.String(), j.Samples), seeds, j.Out)
 	if !j.Given("max_batches") && j.MaxBatches > run.LeastBatches {
-		j.Say("at most %d mini-batches, since there are many training nodes; --max-batches takes another number", j.MaxBatches)
+		j.Say("at most %d mini-batches, for enough passes over the training nodes; --max-batches takes another number", j.MaxBatches)
 	}
 	if used := len(j.Samples); used > 0 && used < len(j.Settings.Samples) {
 		j.Say("--method %s: the input is not sampled, so the last number of --samples, %s, is not used", j.Method.Name, j.Settings.Samples[used:])
