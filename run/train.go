@@ -145,7 +145,7 @@ func (j *Job) Once(ctx context.Context, data *datasets.Data, dir string, seed ui
 		}
 		why := ""
 		if share > 0.3 {
-			why = ", since auto takes at most a tenth of the limit and half of --patience"
+			why = ", since auto takes at most a tenth of the limit (--max-batches or --epochs) and half of --patience"
 		}
 		j.Say("an evaluation every %d batches: about %.0f %% of the work%s", interval, 100*share, why)
 		p.EvalEvery, j.EvalEvery = interval, interval // of the runs after it, too

@@ -10,7 +10,7 @@ func TestEvalEveryAuto(t *testing.T) {
 	t.Chdir(t.TempDir())
 	auto := trainArgs("--eval-every", "auto", "--out", "a")
 	out := succeed(t, auto...)
-	if !strings.Contains(out.stderr, "an evaluation every 4 batches") || !strings.Contains(out.stderr, "a tenth of --max-batches") {
+	if !strings.Contains(out.stderr, "an evaluation every 4 batches") || !strings.Contains(out.stderr, "a tenth of the limit (--max-batches") {
 		t.Errorf("standard error: %s", out.stderr)
 	}
 	if !strings.Contains(out.stdout, "evaluation ") || !strings.Contains(out.stdout, "waiting for samples") {
