@@ -18,6 +18,7 @@ type nodeTable struct {
 // nodeSlot holds a node and base + its number.
 type nodeSlot struct{ node, number int32 }
 
+// leastSlots are 32 KB, so that a sample of 512 fills an eighth of them and meets few taken ones.
 const leastSlots = 1 << 12
 
 // reset empties the table and makes room for count nodes. Cost: O(1), but O(slots) once in
