@@ -58,15 +58,20 @@ func (j *Job) Take(values []Value) error {
 }
 
 // LeastBatches is the least number of updates that --max-batches auto chooses, and autoPasses the
-// number of passes over the training nodes, by docs/measurements.md.
+// number of passes over the training nodes. --patience auto is leastPatience updates of 1024 nodes, and
+// more of fewer nodes. The numbers are from docs/measurements.md.
 const (
-	LeastBatches = 3250
-	autoPasses   = 65
+	LeastBatches  = 3250
+	autoPasses    = 65
+	leastPatience = 800
 )
 
-// ChooseLimit replaces --max-batches auto by a number of updates. With --epochs it is 0: the epochs
-// are the limit. A method that draws output nodes of its own has no passes.
-func (p *Plan) ChooseLimit(data *datasets.Data) {
+// ChooseLimits replaces --max-batches auto and --patience auto by numbers of updates. With --epochs
+// there is no limit but the epochs. A method that draws output nodes of its own has no passes.
+func (p *Plan) ChooseLimits(data *datasets.Data) {
+	if p.Patience < 0 {
+		p.Patience = max(leastPatience, leastPatience*1024/p.Batch/p.Micro)
+	}
 	switch {
 	case p.MaxBatches >= 0:
 	case p.Epochs > 0:

@@ -138,7 +138,7 @@ func ClassCounts(y *graph.Labels, nodes []int32) []int {
 }
 
 // Fit returns the options of train.Fit, with the settings as its Config. There 0 means the
-// default, so a limit of 0 becomes Unlimited or OnePass. ChooseLimit comes first.
+// default, so a limit of 0 becomes Unlimited or OnePass. ChooseLimits comes first.
 func (p *Plan) Fit() train.Options {
 	return train.Options{
 		Adam: train.Adam{

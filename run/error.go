@@ -17,12 +17,7 @@ type OptionError struct {
 	Err    error  // names the option as a flag
 }
 
-func (e *OptionError) Error() string {
-	if e.Place == "" {
-		return e.Err.Error()
-	}
-	return e.Place + ": " + e.Err.Error()
-}
+func (e *OptionError) Error() string { return strings.TrimPrefix(e.Place+": "+e.Err.Error(), ": ") }
 
 func (e *OptionError) Unwrap() error { return e.Err }
 

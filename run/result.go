@@ -99,9 +99,7 @@ func (r *Result) times() []*float64 {
 func summarize(runs []Result, dir string) *Result {
 	sum := runs[0]
 	sum.RunDir, sum.Runs, sum.Stop, sum.Batches = dir, runs, "", 0
-	mean := func(of func(Result) float64) float64 {
-		return study.SpreadOf(runs, of).Mean
-	}
+	mean := func(of func(Result) float64) float64 { return study.SpreadOf(runs, of).Mean }
 	for k, time := range sum.times() {
 		if *time = mean(func(r Result) float64 { return *r.times()[k] }); k < 3 {
 			*time *= float64(len(runs))

@@ -130,7 +130,7 @@ func removeRun(dir string) error {
 // Once trains with one seed, in the given folder. It calls begin, if not nil, before it writes
 // anything.
 func (j *Job) Once(ctx context.Context, data *datasets.Data, dir string, seed uint64, prefix string, begin func() error) (*Result, error) {
-	j.ChooseLimit(data)
+	j.ChooseLimits(data)
 	p := *j.Plan
 	p.Seed, p.Runs = seed, 1
 	model, err := p.NewModel(ctx, data)

@@ -115,22 +115,23 @@ func TestLargeHistories(t *testing.T) {
 	}
 }
 
-// TestAutoLimit chooses the number of mini-batches from the training nodes, or leaves it to the epochs.
+// TestAutoLimit chooses the number of mini-batches from the training nodes, or leaves it to the
+// epochs, and the patience from the size of a mini-batch.
 func TestAutoLimit(t *testing.T) {
 	for _, c := range []struct {
-		options string
-		nodes   int
-		want    int
+		options        string
+		nodes          int
+		want, patience int
 	}{
-		{"", 51000, 3250},
-		{"", 91000, 5776},
-		{"--max-batches auto --batch 64", 41000, 41640},
-		{"--micro 4", 400000, 6347},
-		{"--batch 4294967296 --micro 4294967296", 200000, 3250},
-		{"--method cluster", 200000, 3250},
-		{"--max-batches 7", 200000, 7},
-		{"--max-batches 0 --schedule none", 200000, 0},
-		{"--epochs 1844674407370955162", 200000, 0}, // times 10 is 4, modulo 2^64
+		{"", 51000, 3250, 800},
+		{"", 91000, 5776, 800},
+		{"--max-batches auto --batch 64", 41000, 41640, 12800},
+		{"--micro 4", 400000, 6347, 800},
+		{"--batch 4294967296 --micro 4294967296", 200000, 3250, 800},
+		{"--method cluster --batch 512 --micro 2", 200000, 3250, 800},
+		{"--max-batches 7 --batch 512", 200000, 7, 1600},
+		{"--max-batches 0 --schedule none --batch 16 --patience 9", 200000, 0, 9},
+		{"--epochs 1844674407370955162 --patience 0", 200000, 0, 0}, // times 10 is 4, modulo 2^64
 	} {
 		job := newTrainJob(io.Discard)
 		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -142,9 +143,9 @@ func TestAutoLimit(t *testing.T) {
 		if err := job.load(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		job.ChooseLimit(&datasets.Data{Split: datasets.Split{Train: make([]int32, c.nodes)}})
-		if job.MaxBatches != c.want {
-			t.Errorf("%s with %d training nodes: %d mini-batches, want %d", c.options, c.nodes, job.MaxBatches, c.want)
+		job.ChooseLimits(&datasets.Data{Split: datasets.Split{Train: make([]int32, c.nodes)}})
+		if job.MaxBatches != c.want || job.Patience != c.patience {
+			t.Errorf("%s with %d training nodes: %d mini-batches, patience %d, want %d, %d", c.options, c.nodes, job.MaxBatches, job.Patience, c.want, c.patience)
 		}
 	}
 }
@@ -156,7 +157,7 @@ func TestDefaultSamples(t *testing.T) {
 	if m := object(t, out); fmt.Sprint(m["samples"]) != "[64]" || m["method"] != run.DefaultMethod {
 		t.Errorf("%v", m)
 	}
-	if !strings.Contains(out.stderr, "--method ladies-cv: the input is not sampled, so the last number of --samples, 32, is not used") {
+	if !strings.Contains(out.stderr, "that --method ladies-cv samples is 1, so the last of --samples, 32, is not used") {
 		t.Errorf("standard error: %s", out.stderr)
 	}
 }

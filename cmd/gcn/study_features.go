@@ -22,7 +22,7 @@ func newStudyFeaturesCommand() *cobra.Command {
 		if err != nil {
 			return nil, err
 		}
-		gcn.ChooseLimit(s.data)
+		gcn.ChooseLimits(s.data)
 		alone := study.FeaturesAlone{
 			Data:    s.data,
 			Hops:    o.Hops,

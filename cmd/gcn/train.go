@@ -218,7 +218,7 @@ func (j *trainJob) tryNorm(ctx context.Context) error {
 		err = j.Take(norm)
 	}
 	if err == nil {
-		j.ChooseLimit(j.data)
+		j.ChooseLimits(j.data)
 	}
 	return err
 }
@@ -281,8 +281,8 @@ func (j *trainJob) announce() {
 	if !j.Given("max_batches") && j.MaxBatches > run.LeastBatches {
 		j.Say("at most %d mini-batches, for enough passes over the training nodes; --max-batches takes another number", j.MaxBatches)
 	}
-	if used := len(j.Samples); used > 0 && used < len(j.Settings.Samples) {
-		j.Say("--method %s: the input is not sampled, so the last number of --samples, %s, is not used", j.Method.Name, j.Settings.Samples[used:])
+	if used := len(j.Samples); used < len(j.Settings.Samples) {
+		j.Say("the number of layers that --method %s samples is %d, so the last of --samples, %s, is not used", j.Method.Name, used, j.Settings.Samples[used:])
 	}
 	if advice := blasAdvice(machine.BLAS()); advice != "" {
 		j.Say("%s", advice)

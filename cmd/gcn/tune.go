@@ -272,7 +272,7 @@ func (j *tuneJob) prepare(ctx context.Context) error {
 		if err := job.resolve(ctx); err != nil {
 			return err
 		}
-		job.ChooseLimit(job.data)
+		job.ChooseLimits(job.data)
 		if job.ExactInput {
 			job.Exact = exact
 			if err := job.Propagate(ctx, job.data, nil); err != nil {
