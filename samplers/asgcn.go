@@ -131,7 +131,7 @@ func (s *ASGCN) Gradient(block *graph.Block, squares, grad []float32) error {
 	norms, g := h.columnNorms2(block.Dst), func(node int32) float64 { return math.Abs(float64(s.scores[node])) + 1 }
 	var total float64 // q_i = norm_i g_i/total, norm_i = ‖QP^[i]‖
 	for c, node := range h.nodes {
-		norms[c] = math.Sqrt(norms[c]) * float64(s.Laplacian.ColScale[node])
+		norms[c] = math.Sqrt(norms[c]) * float64(h.scales[c])
 		total += norms[c] * g(node)
 	}
 	// ∂log q_i/∂w = ±x_i/g_i − Σ_c norm_c/total·(±x_c) with the signs of x·w.

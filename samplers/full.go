@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
 // Full takes all neighbours: the outputs of its batch are exactly the outputs of
@@ -43,20 +42,19 @@ const (
 // fillAll fills block with all neighbours of rows.
 func (w *workspace) fillAll(p *graph.Laplacian, rows []int32, block *graph.Block) {
 	w.walk(p, rows)
-	block.Src = append(block.Src[:0], w.nodes...)
+	block.Src, block.ColScale = append(block.Src[:0], w.nodes...), append(block.ColScale[:0], w.scales...)
 	sorted := len(w.columns) >= max(denseBlock*len(rows), reusedInput*len(w.nodes))
 	if sorted {
 		slices.Sort(block.Src)
 	}
-	kernel.Prefetch(p.ColScale, block.Src)
-	block.SetColScale(p)
 	local, factor := resize(&w.local, len(w.nodes)), resize(&w.values, len(w.nodes))
 	for k, v := range block.Src {
 		c := int32(k)
 		if sorted {
 			c = w.number(v)
 		}
-		local[c], factor[k] = int32(k), float64(block.ColScale[k])
+		block.ColScale[k] = w.scales[c]
+		local[c], factor[k] = int32(k), float64(w.scales[c])
 	}
 	w.fill(block, rows, local, nil, factor)
 }

@@ -50,7 +50,8 @@ func (s *Labor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Ra
 		uniform[t], local[t] = rng.Float64(), -1
 	}
 	block, k := batch.Blocks[at], sizeAt(s.Sizes, at)
-	block.Src = append(block.Src[:0], rows...) // the neighborhood numbers the rows first
+	// The neighborhood numbers the rows first.
+	block.Src, block.ColScale = append(block.Src[:0], rows...), append(block.ColScale[:0], w.scales[:len(rows)]...)
 	for i := range rows {
 		local[i] = int32(i)
 	}
@@ -69,15 +70,14 @@ func (s *Labor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Ra
 			}
 			if local[t] < 0 {
 				local[t] = int32(len(block.Src))
-				block.Src = append(block.Src, w.nodes[t])
+				block.Src, block.ColScale = append(block.Src, w.nodes[t]), append(block.ColScale, w.scales[t])
 			}
 			m.Idx = append(m.Idx, local[t])
-			m.Val = append(m.Val, float32(scale*float64(s.Laplacian.ColScale[w.nodes[t]])*graph.Weight(values, e)*(1/pi)))
+			m.Val = append(m.Val, float32(scale*float64(w.scales[t])*graph.Weight(values, e)*(1/pi)))
 		}
 		m.Ptr[i+1] = int64(len(m.Idx))
 	}
 	m.Cols = len(block.Src)
-	block.SetColScale(s.Laplacian)
 	block.Finish()
 	return nil
 }

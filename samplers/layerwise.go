@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
 // LayerWise is layer-wise importance sampling: each layer draws one set of nodes
@@ -117,10 +116,8 @@ func (s *LayerWise) candidates(w *workspace, rows []int32) (*Population, error) 
 	}
 	w.walk(s.Laplacian, rows)
 	weights := w.columnNorms2(rows)
-	kernel.Prefetch(s.Laplacian.ColScale, w.nodes)
-	for k, v := range w.nodes {
-		c := float64(s.Laplacian.ColScale[v])
-		weights[k] = weights[k] * c * c
+	for k, c := range w.scales {
+		weights[k] = weights[k] * float64(c) * float64(c)
 	}
 	w.population.Weights = weights
 	return &w.population, s.estimator.weigh(&w.population, w.nodes)
@@ -130,7 +127,6 @@ func (s *LayerWise) candidates(w *workspace, rows []int32) (*Population, error) 
 func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, block *graph.Block) {
 	sample, global := &w.sample, s.estimator.global != nil
 	if global {
-		kernel.Prefetch(s.Laplacian.ColScale, sample.Index)
 		numbered := rows
 		if !s.IncludeRows && !s.KeepSelf {
 			numbered = nil
@@ -147,9 +143,10 @@ func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, blo
 	if s.IncludeRows {
 		s.include(w, population, rows)
 	}
-	block.Src = block.Src[:0]
-	for _, c := range sample.Index {
-		block.Src = append(block.Src, w.nodes[c])
+	block.Src, block.ColScale = block.Src[:0], block.ColScale[:0]
+	for l, c := range sample.Index {
+		block.Src, block.ColScale = append(block.Src, w.nodes[c]), append(block.ColScale, w.scales[c])
+		sample.factor[l] *= float64(w.scales[c])
 	}
 	var own []int32 // the column of each row's own node
 	if s.KeepSelf {
@@ -157,12 +154,9 @@ func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, blo
 		for i, r := range rows {
 			if own[i] = local[i]; own[i] < 0 {
 				own[i], block.Src = int32(len(block.Src)), append(block.Src, r)
+				block.ColScale = append(block.ColScale, w.scales[i])
 			}
 		}
-	}
-	block.SetColScale(s.Laplacian)
-	for l := range sample.factor {
-		sample.factor[l] *= float64(block.ColScale[l])
 	}
 	if global {
 		w.walkInside(&w.entries, block.Src, rows)

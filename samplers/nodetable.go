@@ -9,13 +9,14 @@ import (
 // is a hash table with open addressing. One call at a time may use it. Call reset before use.
 type nodeTable struct {
 	slots  []nodeSlot // a power of two, at most half of them full; or one a node
-	factor uint32     // of the hash; 1: node k has slot k
+	factor uint32     // of the hash; 1: node k has slot k, and no other node
 	shift  uint       // of the hash: 32 − log₂ of the number of slots, or 0
 	base   int32      // a slot of a number below base is free, so that a new base empties the table
 	size   int32      // number of nodes
 }
 
-// nodeSlot holds a node and base + its number.
+// nodeSlot holds a node and base + its number. In a table with a slot for each node, the bits of
+// the node's column scale stand in place of the node, so that one random read fetches both.
 type nodeSlot struct{ node, number int32 }
 
 // leastSlots are 32 KB, so that a sample of 512 fills an eighth of them and meets few taken ones.
@@ -26,7 +27,9 @@ const leastSlots = 1 << 12
 func (t *nodeTable) reset(count int) {
 	t.base += t.size
 	if t.base == 0 || t.base > math.MaxInt32/2 {
-		clear(t.slots)
+		for k := range t.slots {
+			t.slots[k].number = 0
+		}
 		t.base = 1
 	}
 	t.size = 0
@@ -35,6 +38,9 @@ func (t *nodeTable) reset(count int) {
 
 // place returns the slot of node, or the free slot where it belongs.
 func (t *nodeTable) place(node int32) *nodeSlot {
+	if t.factor == 1 {
+		return &t.slots[node]
+	}
 	return search(t.slots, t.base, node, t.firstSlot(node))
 }
 
@@ -63,7 +69,9 @@ func (t *nodeTable) add(node int32) (number int32, isNew bool) {
 	if number = slot.number - t.base; number >= 0 {
 		return number, false
 	}
-	*slot = nodeSlot{node, t.base + t.size}
+	if slot.number = t.base + t.size; t.factor != 1 {
+		slot.node = node
+	}
 	t.size++
 	return t.size - 1, true
 }

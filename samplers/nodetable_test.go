@@ -47,14 +47,18 @@ func TestNodeTable(t *testing.T) {
 func TestNumberEach(t *testing.T) {
 	const n = 3000
 	p := &graph.Laplacian{Adjacency: &graph.CSR{Rows: n, Cols: n, Ptr: make([]int64, n+1)}}
+	for i := range n {
+		p.ColScale = append(p.ColScale, 1+float32(i))
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		var one, direct, hashed numbering
+		hashed.laplacian = p
 		direct.begin(p, nil)
 		direct.base = math.MaxInt32/2 - rapid.Int32Range(0, 2000).Draw(rt, "numbers left")
 		for range rapid.IntRange(1, 4).Draw(rt, "blocks") {
 			one.begin(p, nil)
 			direct.begin(p, nil)
-			hashed.nodes = hashed.nodes[:0] // begin would make a slot for each node
+			hashed.nodes, hashed.scales = hashed.nodes[:0], hashed.scales[:0] // begin would make a slot for each node
 			hashed.reset(0)
 			for range rapid.IntRange(1, 3).Draw(rt, "calls") {
 				nodes := rapid.SliceOfN(rapid.Int32Range(0, n-1), 0, 3*chunkNodes).Draw(rt, "nodes")
@@ -67,6 +71,11 @@ func TestNumberEach(t *testing.T) {
 					g.numberEach(nodes, numbers)
 					if !slices.Equal(numbers, want) || !slices.Equal(g.nodes, one.nodes) {
 						rt.Fatalf("direct %v: numbers %v of nodes %v, want %v of %v", g == &direct, numbers, g.nodes, want, one.nodes)
+					}
+					for k, v := range g.nodes {
+						if g.scales[k] != p.ColScale[v] || one.scales[k] != p.ColScale[v] {
+							rt.Fatalf("direct %v: scale %v of node %d", g == &direct, g.scales[k], v)
+						}
 					}
 				}
 			}
@@ -172,7 +181,7 @@ func BenchmarkNumbering(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
 			var g numbering
-			p, numbers := &graph.Laplacian{Adjacency: a}, make([]int32, 1000*degree)
+			p, numbers := &graph.Laplacian{Adjacency: a, ColScale: make([]float32, n)}, make([]int32, 1000*degree)
 			for k := range b.N {
 				g.begin(p, nil)
 				at := k * 7919 * degree % (len(a.Idx) - 1000*degree)

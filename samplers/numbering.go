@@ -1,6 +1,7 @@
 package samplers
 
 import (
+	"math"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -14,7 +15,9 @@ import (
 type numbering struct {
 	nodeTable
 	laplacian *graph.Laplacian
-	nodes     []int32 // the nodes that have a number, in order
+	nodes     []int32   // the nodes that have a number, in order
+	scales    []float32 // their ColScale
+	ofRows    []int32   // memory of begin
 }
 
 // mostSlots is the largest number of nodes of a graph whose numberings have a slot for
@@ -25,14 +28,15 @@ const mostSlots = 1 << 22
 // begin forgets all numbers, and numbers rows first, which are distinct nodes of p. Cost: O(rows), but
 // O(slots) the first time and once in about 2³⁰ numbers.
 func (g *numbering) begin(p *graph.Laplacian, rows []int32) {
-	g.laplacian, g.nodes = p, g.nodes[:0]
-	if n := p.Nodes(); n <= mostSlots && len(g.slots) < n {
+	if n := p.Nodes(); n <= mostSlots && g.laplacian != p {
 		g.nodeTable = nodeTable{slots: make([]nodeSlot, n), factor: 1}
+		for k, c := range p.ColScale {
+			g.slots[k].node = int32(math.Float32bits(c))
+		}
 	}
+	g.laplacian, g.nodes, g.scales = p, g.nodes[:0], g.scales[:0]
 	g.reset(len(rows))
-	for _, r := range rows {
-		g.numberOrAdd(r)
-	}
+	g.numberEach(rows, resize(&g.ofRows, len(rows)))
 }
 
 // numberOrAdd returns the local number of node, and gives it the next one if it has
@@ -41,7 +45,7 @@ func (g *numbering) numberOrAdd(node int32) int32 {
 	g.reserve(len(g.nodes)+1, g.nodes)
 	number, isNew := g.add(node)
 	if isNew {
-		g.nodes = append(g.nodes, node)
+		g.nodes, g.scales = append(g.nodes, node), append(g.scales, g.colScale(node))
 	}
 	return number
 }
@@ -63,13 +67,14 @@ func (g *numbering) numberEach(nodes, numbers []int32) {
 			slot := &slots[g.firstSlot(i)]
 			if g.factor != 1 {
 				slot = search(slots, base, i, g.firstSlot(i))
+				slot.node = i
 			}
 			// No branch: a processor cannot predict whether a node has a number.
 			c := slot.number - base
 			isNew := c >> 31 // all ones, or 0
 			c = c&^isNew | count&isNew
 			count -= isNew
-			*slot, numbers[k] = nodeSlot{i, base + c}, c
+			slot.number, numbers[k] = base+c, c
 		}
 		// In a loop of its own: a store to a place that depends on a number would make all
 		// later reads of numbers wait.
@@ -77,14 +82,27 @@ func (g *numbering) numberEach(nodes, numbers []int32) {
 		for k, c := range numbers[:m] {
 			list[c] = nodes[k]
 		}
-		g.size, g.nodes, nodes, numbers = count, list, nodes[m:], numbers[m:]
+		scales := g.scales
+		for _, v := range list[len(g.nodes):] {
+			scales = append(scales, g.colScale(v))
+		}
+		g.size, g.nodes, g.scales, nodes, numbers = count, list, scales, nodes[m:], numbers[m:]
 	}
 }
 
-// prefetch brings the slots of the first chunk of nodes near. numbers is memory for it.
+// colScale returns the ColScale of node.
+func (g *numbering) colScale(node int32) float32 {
+	if g.factor == 1 {
+		return math.Float32frombits(uint32(g.slots[node].node))
+	}
+	return g.laplacian.ColScale[node]
+}
+
+// prefetch brings the slots and the scales of the first chunk of nodes near. numbers is memory for it.
 func (g *numbering) prefetch(nodes, numbers []int32) {
 	nodes = nodes[:min(chunkNodes, len(nodes))]
 	if g.factor != 1 {
+		kernel.Prefetch(g.laplacian.ColScale, nodes)
 		for k, node := range nodes {
 			numbers[k] = int32(g.firstSlot(node))
 		}
