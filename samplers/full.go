@@ -42,7 +42,8 @@ const (
 // fillAll fills block with all neighbours of rows.
 func (w *workspace) fillAll(p *graph.Laplacian, rows []int32, block *graph.Block) {
 	w.walk(p, rows)
-	block.Src, block.ColScale = append(block.Src[:0], w.nodes...), append(block.ColScale[:0], w.scales...)
+	block.Src = append(block.Src[:0], w.nodes...)
+	block.ColScale = append(block.ColScale[:0], w.scales...)
 	sorted := len(w.columns) >= max(denseBlock*len(rows), reusedInput*len(w.nodes))
 	if sorted {
 		slices.Sort(block.Src)

@@ -51,7 +51,8 @@ func (s *Labor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Ra
 	}
 	block, k := batch.Blocks[at], sizeAt(s.Sizes, at)
 	// The neighborhood numbers the rows first.
-	block.Src, block.ColScale = append(block.Src[:0], rows...), append(block.ColScale[:0], w.scales[:len(rows)]...)
+	block.Src = append(block.Src[:0], rows...)
+	block.ColScale = append(block.ColScale[:0], w.scales[:len(rows)]...)
 	for i := range rows {
 		local[i] = int32(i)
 	}
@@ -70,7 +71,8 @@ func (s *Labor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Ra
 			}
 			if local[t] < 0 {
 				local[t] = int32(len(block.Src))
-				block.Src, block.ColScale = append(block.Src, w.nodes[t]), append(block.ColScale, w.scales[t])
+				block.Src = append(block.Src, w.nodes[t])
+				block.ColScale = append(block.ColScale, w.scales[t])
 			}
 			m.Idx = append(m.Idx, local[t])
 			m.Val = append(m.Val, float32(scale*float64(w.scales[t])*graph.Weight(values, e)*(1/pi)))

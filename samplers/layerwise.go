@@ -145,7 +145,8 @@ func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, blo
 	}
 	block.Src, block.ColScale = block.Src[:0], block.ColScale[:0]
 	for l, c := range sample.Index {
-		block.Src, block.ColScale = append(block.Src, w.nodes[c]), append(block.ColScale, w.scales[c])
+		block.Src = append(block.Src, w.nodes[c])
+		block.ColScale = append(block.ColScale, w.scales[c])
 		sample.factor[l] *= float64(w.scales[c])
 	}
 	var own []int32 // the column of each row's own node

@@ -178,7 +178,8 @@ func (s *Neighbor) fill(w *workspace, block *graph.Block) {
 	}
 	numbers, values := resize(&m.Idx, len(nodes)), resize(&m.Val, len(nodes))
 	w.numberEach(nodes, numbers)
-	block.Src, block.ColScale = append(block.Src[:0], w.nodes...), append(block.ColScale[:0], w.scales...)
+	block.Src = append(block.Src[:0], w.nodes...)
+	block.ColScale = append(block.ColScale[:0], w.scales...)
 	m.Cols = len(block.Src)
 	for i, r := range block.Dst {
 		scale := float64(s.Laplacian.RowScale[r])

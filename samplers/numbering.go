@@ -45,7 +45,8 @@ func (g *numbering) numberOrAdd(node int32) int32 {
 	g.reserve(len(g.nodes)+1, g.nodes)
 	number, isNew := g.add(node)
 	if isNew {
-		g.nodes, g.scales = append(g.nodes, node), append(g.scales, g.colScale(node))
+		g.nodes = append(g.nodes, node)
+		g.scales = append(g.scales, g.colScale(node))
 	}
 	return number
 }

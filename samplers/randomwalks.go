@@ -95,7 +95,8 @@ func walk(adjacency *graph.CSR, steps int, rng *rand.Rand, visit func(v int32)) 
 // that contain both its nodes, but not as their first two.
 func countWalks(adjacency *graph.CSR, steps, walks int) (visits, pairs []int32) {
 	const grain = 1 << 12 // walks per random stream
-	visits, pairs = make([]int32, adjacency.Rows), make([]int32, adjacency.NNZ())
+	visits = make([]int32, adjacency.Rows)
+	pairs = make([]int32, adjacency.NNZ())
 	parallel.For(walks, grain, func(lo, hi int) {
 		rng := rand.New(NewSource(0, 0, uint64(lo/grain)))
 		var distinct []int32

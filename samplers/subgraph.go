@@ -126,7 +126,8 @@ func (s *Subgraph) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, ba
 
 // keepOutputs fills top with the rows of block that belong to output nodes.
 func (s *Subgraph) keepOutputs(w *workspace, block, top *graph.Block) {
-	top.Src, top.ColScale = append(top.Src[:0], block.Src...), append(top.ColScale[:0], block.ColScale...)
+	top.Src = append(top.Src[:0], block.Src...)
+	top.ColScale = append(top.ColScale[:0], block.ColScale...)
 	top.Dst, w.local = top.Dst[:0], w.local[:0]
 	for k, v := range w.nodes {
 		if s.outputs[v] {
@@ -140,7 +141,8 @@ func (s *Subgraph) keepOutputs(w *workspace, block, top *graph.Block) {
 // fill fills block, but for Finish, with A+I among the nodes numbered in w, which are its input
 // and its output nodes. A node's own entry comes first in its row.
 func (s *Subgraph) fill(w *workspace, block *graph.Block) {
-	block.Src, block.ColScale = append(block.Src[:0], w.nodes...), append(block.ColScale[:0], w.scales...)
+	block.Src = append(block.Src[:0], w.nodes...)
+	block.ColScale = append(block.ColScale[:0], w.scales...)
 	if s.nodes != nil {
 		for k, v := range w.nodes {
 			block.Src[k] = s.nodes[v]
