@@ -136,7 +136,7 @@ func (d *Data) matrix(name string, asHalf bool, source rowSource) store.Array {
 			}
 			for part := range slices.Chunk(values, piece) {
 				halves = halves[:len(part)]
-				if k := graph.Narrow(halves, part); k >= 0 {
+				if k := half.Narrow(halves, part); k >= 0 {
 					return fmt.Errorf("feature %d of node %d is %v, beyond the ±%d of float16: %w", (at+k)%cols, (at+k)/cols, part[k], half.Most, graph.ErrInvalid)
 				}
 				at += len(part)

@@ -138,23 +138,10 @@ func (x *Features) ToHalf() (*Features, error) {
 		return nil, fmt.Errorf("graph: sparse features have no half precision: %w", ErrInvalid)
 	}
 	h := &Features{Rows: x.Rows, Cols: x.Cols, Half: make([]uint16, len(x.Data))}
-	if k := Narrow(h.Half, x.Data); k >= 0 {
+	if k := half.Narrow(h.Half, x.Data); k >= 0 {
 		return nil, fmt.Errorf("graph: feature %d of node %d is %v, beyond the ±%d of half precision: %w", k%x.Cols, k/x.Cols, x.Data[k], half.Most, ErrInvalid)
 	}
 	return h, nil
-}
-
-// Narrow rounds values to half precision like ToHalf. It stops at the first value
-// without a finite half and returns its index, or −1 if there is none. dst must be
-// as long as values.
-func Narrow(dst []uint16, values []float32) int {
-	dst = dst[:len(values)]
-	for k, v := range values {
-		if dst[k] = half.FromFloat32(v); dst[k]&0x7c00 == 0x7c00 { // infinite or NaN
-			return k
-		}
-	}
-	return -1
 }
 
 // Validate returns an error about the first fault of x: values in two forms, a

@@ -95,23 +95,32 @@ func (o *Overlay) Has(v int32) bool {
 	if v < 0 || int(v) >= o.nodes {
 		return false
 	}
-	_, _, row, _ := o.at(v)
+	row := o.changed(v)
 	return row == nil || !row.removed
 }
 
-// at returns the scales of a node's row and column of P, the row that replaces the base's, or nil,
-// and whether that row has features.
-func (o *Overlay) at(v int32) (scale, column float32, row *overlayRow, own bool) {
+// at returns the scales of a node's row and column of P, and whether it has a row with features in
+// place of the base's.
+func (o *Overlay) at(v int32) (scale, column float32, own bool) {
 	if page, k := o.pages[uint32(v)/pageNodes], uint32(v)%pageNodes; page != nil {
-		return page.scales[k], page.columns[k], page.rows[k], page.own[k]
+		return page.scales[k], page.columns[k], page.own[k]
 	}
-	return o.base.RowScale[v], o.base.ColScale[v], nil, false
+	return o.base.RowScale[v], o.base.ColScale[v], false
+}
+
+// changed returns the row that replaces the base's row of a node, or nil.
+func (o *Overlay) changed(v int32) *overlayRow {
+	page := o.pages[uint32(v)/pageNodes]
+	if page == nil {
+		return nil
+	}
+	return page.rows[uint32(v)%pageNodes]
 }
 
 // Row returns the neighbours of node v in ascending order, and the weights of the edges, nil
 // if all are 1. Both must not be changed.
 func (o *Overlay) Row(v int32) (neighbors []int32, weights []float32) {
-	if _, _, row, _ := o.at(v); row != nil {
+	if row := o.changed(v); row != nil {
 		return row.neighbors, row.weights
 	}
 	return o.base.Adjacency.Row(int(v)), o.base.Adjacency.RowValues(int(v))
@@ -119,7 +128,7 @@ func (o *Overlay) Row(v int32) (neighbors []int32, weights []float32) {
 
 // Features returns the features of node v, which must not be changed.
 func (o *Overlay) Features(v int32) []float32 {
-	if _, _, row, _ := o.at(v); row != nil && row.features != nil {
+	if row := o.changed(v); row != nil && row.features != nil {
 		return row.features
 	}
 	return o.x.Row(int(v))
@@ -227,8 +236,8 @@ func (o *Overlay) row(v int32) *overlayRow {
 		if weights == nil {
 			row.weights = slices.Repeat([]float32{1}, len(neighbors))
 		}
-		scale, column, old, _ := o.at(v)
-		if old != nil {
+		scale, column, _ := o.at(v)
+		if old := o.changed(v); old != nil {
 			row.features = old.features
 		} else if r, c := o.scales(row); r != scale || c != column {
 			o.fail("node %d has scales of its own: changes need a Laplacian of NewLaplacian or NewRowLaplacian", v)
@@ -361,7 +370,7 @@ func (o *Overlay) Around(nodes []int32, hops int) (local *Laplacian, ids []int32
 	a.Ptr = append(a.Ptr, slices.Repeat(a.Ptr[len(a.Ptr)-1:], len(ids)+1-len(a.Ptr))...)
 	local = &Laplacian{Adjacency: a, Directed: o.base.Directed}
 	for _, v := range ids {
-		scale, column, _, _ := o.at(v)
+		scale, column, _ := o.at(v)
 		local.RowScale, local.ColScale = append(local.RowScale, scale), append(local.ColScale, column)
 	}
 	return local, ids, nil
@@ -373,29 +382,33 @@ type PropagationRow struct {
 	Entries []float32 // one for each column
 	Sum     float64   // of the entries
 	Own     []int     // ascending places in Columns of nodes whose features are not in the Data of the base's
-	Base    bool      // neither the node nor a neighbour has changed, so P·X has the base's row
+}
+
+// Same reports whether neither node v nor a neighbour has changed, so that P·X has the base's row.
+// Cost: O(degree of v).
+func (o *Overlay) Same(v int32) bool {
+	changed := func(u int32) bool { return o.changed(u) != nil }
+	return !changed(v) && !slices.ContainsFunc(o.base.Adjacency.Row(int(v)), changed)
 }
 
 // Propagation returns row v of P. Cost: O(degree of v).
 func (o *Overlay) Propagation(v int32) PropagationRow {
 	neighbors, weights := o.Row(v)
-	scale, _, _, _ := o.at(v)
-	r := PropagationRow{Columns: append([]int32{v}, neighbors...), Entries: make([]float32, 1+len(neighbors)), Base: true}
+	scale, _, _ := o.at(v)
+	r := PropagationRow{Columns: append([]int32{v}, neighbors...), Entries: make([]float32, 1+len(neighbors))}
 	for k, u := range r.Columns {
 		weight := float32(1)
 		if k > 0 {
 			weight = float32(Weight(weights, k-1))
 		}
-		_, column, row, own := o.at(u)
-		r.Entries[k], r.Base = scale*weight*column, r.Base && row == nil
+		_, column, own := o.at(u)
+		r.Entries[k] = scale * weight * column
 		r.Sum += float64(column) * float64(weight)
 		if own || o.x.Data == nil {
 			r.Own = append(r.Own, k)
 		}
 	}
-	if !r.Base {
-		o.prefetch(r.Columns)
-	}
+	o.prefetch(r.Columns)
 	r.Sum *= float64(scale)
 	return r
 }

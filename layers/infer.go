@@ -203,12 +203,13 @@ func (m *GCN) propagated(ctx context.Context, o *graph.Overlay, nodes []int32) (
 	sums = make([]float32, len(nodes))
 	kept := m.known.of(p, x) && m.known.px.Data != nil
 	for k := 0; k < len(nodes) && ctx.Err() == nil; k++ {
-		row := o.Propagation(nodes[k])
-		if row.Base && kept {
-			copy(px.Row(k), m.known.px.Row(int(nodes[k])))
-		} else {
-			kernel.PropagateChanged(px.Row(k), o, row)
+		if v := nodes[k]; kept && o.Same(v) {
+			copy(px.Row(k), m.known.px.Row(int(v)))
+			sums[k] = m.known.sums[v]
+			continue
 		}
+		row := o.Propagation(nodes[k])
+		kernel.PropagateChanged(px.Row(k), o, row)
 		sums[k] = float32(row.Sum)
 	}
 	return px, sums

@@ -48,3 +48,16 @@ func FromFloat32(v float32) uint16 {
 	bits += 0xfff + bits>>13&1
 	return sign | uint16((bits-(127-15)<<23)>>13)
 }
+
+// Narrow rounds values to half precision like FromFloat32. It stops at the first value
+// without a finite half and returns its index, or −1 if there is none. dst must be
+// as long as values.
+func Narrow(dst []uint16, values []float32) int {
+	dst = dst[:len(values)]
+	for k, v := range values {
+		if dst[k] = FromFloat32(v); dst[k]&0x7c00 == 0x7c00 { // infinite or NaN
+			return k
+		}
+	}
+	return -1
+}
