@@ -206,11 +206,11 @@ func (m *GCN) propagated(ctx context.Context, o *graph.Overlay, nodes []int32) (
 		if v := nodes[k]; kept && o.Same(v) {
 			copy(px.Row(k), m.known.px.Row(int(v)))
 			sums[k] = m.known.sums[v]
-			continue
+		} else {
+			row := o.Propagation(v)
+			kernel.PropagateChanged(px.Row(k), o, row)
+			sums[k] = float32(row.Sum)
 		}
-		row := o.Propagation(nodes[k])
-		kernel.PropagateChanged(px.Row(k), o, row)
-		sums[k] = float32(row.Sum)
 	}
 	return px, sums
 }

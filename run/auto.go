@@ -58,8 +58,8 @@ func (j *Job) Take(values []Value) error {
 }
 
 // LeastBatches is the least number of updates that --max-batches auto chooses, and autoPasses the
-// number of passes over the training nodes. --patience auto is leastPatience updates of 1024 nodes, and
-// more of fewer nodes. The numbers are from docs/measurements.md.
+// number of passes over the training nodes. --patience auto is leastPatience updates, by
+// docs/measurements.md too; with updates of fewer than 1024 nodes it has as many passes.
 const (
 	LeastBatches  = 3250
 	autoPasses    = 65
@@ -70,7 +70,7 @@ const (
 // there is no limit but the epochs. A method that draws output nodes of its own has no passes.
 func (p *Plan) ChooseLimits(data *datasets.Data) {
 	if p.Patience < 0 {
-		p.Patience = max(leastPatience, leastPatience*1024/p.Batch/p.Micro)
+		p.Patience = max(leastPatience, leastPatience*min(1024, len(data.Split.Train))/p.Batch/p.Micro)
 	}
 	switch {
 	case p.MaxBatches >= 0:

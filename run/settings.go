@@ -51,7 +51,7 @@ type Settings struct {
 	Batch       int     `json:"batch" group:"Training" default:"1024" range:"[1," help:"training nodes per mini-batch"`
 	MaxBatches  int     `json:"max_batches" group:"Training" default:"auto" range:"[0," arg:"N|auto" auto:"from the data" help:"stop after this many mini-batches; 0: no limit; auto: 65 passes over the training nodes, at least 3250, or as --epochs says"`
 	EvalEvery   int     `json:"eval_every" group:"Training" default:"auto" range:"[1," arg:"N|auto" auto:"from the data" help:"mini-batches between two validation scores; auto: the scores are about a quarter of the work, and at most one in a pass over the training nodes, unless --max-batches or --patience ask for more"`
-	Patience    int     `json:"patience" group:"Training" default:"auto" range:"[0," arg:"N|auto" auto:"from --batch" help:"stop after this many mini-batches without a better validation score; 0: no limit; auto: 800 of 1024 nodes, more of smaller ones"`
+	Patience    int     `json:"patience" group:"Training" default:"auto" range:"[0," arg:"N|auto" auto:"from --batch" help:"stop after this many mini-batches without a better validation score; 0: no limit; auto: 800, more where --batch times --micro is below 1024"`
 	LR          float64 `json:"lr" group:"Training" default:"0.03" range:"(0," help:"Adam's step size; 0.005 where a trial takes layer norm"`
 	WeightDecay float64 `json:"weight_decay" group:"Training" default:"0" range:"[0," help:"Adam's L2 coefficient"`
 	Seed        uint64  `json:"seed" group:"Training" default:"1" help:"seed of all random decisions"`

@@ -43,7 +43,7 @@ const (
 func (w *workspace) fillAll(p *graph.Laplacian, rows []int32, block *graph.Block) {
 	w.walk(p, rows)
 	block.Src = append(block.Src[:0], w.nodes...)
-	block.ColScale = append(block.ColScale[:0], w.scales...)
+	scales := resize(&block.ColScale, len(w.nodes))
 	sorted := len(w.columns) >= max(denseBlock*len(rows), reusedInput*len(w.nodes))
 	if sorted {
 		slices.Sort(block.Src)
@@ -54,7 +54,7 @@ func (w *workspace) fillAll(p *graph.Laplacian, rows []int32, block *graph.Block
 		if sorted {
 			c = w.number(v)
 		}
-		block.ColScale[k] = w.scales[c]
+		scales[k] = w.scales[c]
 		local[c], factor[k] = int32(k), float64(w.scales[c])
 	}
 	w.fill(block, rows, local, nil, factor)

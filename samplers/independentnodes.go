@@ -53,7 +53,7 @@ func (l independentLaw) weigh(w *workspace, seeds int, block *graph.Block, losse
 		sum := 0.0 // r_v
 		for c, j := range m.Row(k) {
 			u := w.nodes[j]
-			e := scale * float64(p.ColScale[u]) / inclusion(float64(seeds), l[u]) * float64(values[c])
+			e := scale * float64(w.scales[j]) / inclusion(float64(seeds), l[u]) * float64(values[c])
 			values[c] = float32(e)
 			sum += e
 		}

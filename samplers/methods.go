@@ -210,11 +210,11 @@ func method(name, summary, source, sizes string, s Sampler) Method {
 
 // layerWise returns LADIES or FastGCN: nodes drawn with p ∝ law, without replacement.
 func layerWise(name, law, source string, importance Importance, weight Weight) Method {
-	weights := map[Weight]string{
-		Naive{}:    "weights 1/(s p), biased",
-		Debiased{}: "debiased weights",
+	weights := "debiased weights"
+	if weight == (Naive{}) {
+		weights = "weights 1/(s p), biased"
 	}
-	summary := fmt.Sprintf("layer-wise, p ∝ %s, without replacement, %s", law, weights[weight])
+	summary := fmt.Sprintf("layer-wise, p ∝ %s, without replacement, %s", law, weights)
 	return method(name, summary, source, nodesALayer, &LayerWise{Importance: importance, Weight: weight})
 }
 

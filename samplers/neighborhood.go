@@ -103,7 +103,7 @@ func (h *neighborhood) fill(block *graph.Block, rows []int32, local, own []int32
 	for i, r := range rows {
 		scale, first, weights := float64(h.laplacian.RowScale[r]), 0, h.entries.RowValues(i)
 		if own != nil {
-			idx[at], val[at] = own[i], float32(scale*float64(h.laplacian.ColScale[r]))
+			idx[at], val[at] = own[i], float32(scale*float64(h.scales[i]))
 			at, first = at+1, 1
 		}
 		for k, c := range h.entries.Row(i)[first:] {

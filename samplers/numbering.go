@@ -29,7 +29,7 @@ const mostSlots = 1 << 22
 // O(slots) the first time and once in about 2³⁰ numbers.
 func (g *numbering) begin(p *graph.Laplacian, rows []int32) {
 	if n := p.Nodes(); n <= mostSlots && g.laplacian != p {
-		g.nodeTable = nodeTable{slots: make([]nodeSlot, n), factor: 1}
+		g.nodeTable = nodeTable{slots: make([]nodeSlot, n), factor: 1, base: 1}
 		for k, c := range p.ColScale {
 			g.slots[k].node = int32(math.Float32bits(c))
 		}

@@ -81,7 +81,7 @@ func (l *unitLaw) weigh(w *workspace, seeds int, block *graph.Block, losses []fl
 		for c, place := range w.positions[m.Ptr[k]:m.Ptr[k+1]] {
 			j := columns[c]
 			u := w.nodes[j]
-			e := scale * float64(p.ColScale[u])
+			e := scale * float64(w.scales[j])
 			if place >= 0 {
 				either := min(l.node[v]+l.node[u]-l.pair(v, u, place), 1)
 				both := math.Expm1(r*math.Log1p(-either)) + present[k] + present[j]

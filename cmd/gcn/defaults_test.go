@@ -126,6 +126,7 @@ func TestAutoLimit(t *testing.T) {
 		{"", 51000, 3250, 800},
 		{"", 91000, 5776, 800},
 		{"--max-batches auto --batch 64", 41000, 41640, 12800},
+		{"--batch 140", 140, 3250, 800},
 		{"--micro 4", 400000, 6347, 800},
 		{"--batch 4294967296 --micro 4294967296", 200000, 3250, 800},
 		{"--method cluster --batch 512 --micro 2", 200000, 3250, 800},
@@ -157,7 +158,7 @@ func TestDefaultSamples(t *testing.T) {
 	if m := object(t, out); fmt.Sprint(m["samples"]) != "[64]" || m["method"] != run.DefaultMethod {
 		t.Errorf("%v", m)
 	}
-	if !strings.Contains(out.stderr, "that --method ladies-cv samples is 1, so the last of --samples, 32, is not used") {
+	if !strings.Contains(out.stderr, "--method ladies-cv takes 1 numbers of --samples here: 32 is not used") {
 		t.Errorf("standard error: %s", out.stderr)
 	}
 }
