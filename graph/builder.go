@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/internal/parallel"
@@ -245,30 +246,47 @@ func (b *Builder) fillRows(m *CSR, lo int, part []int32, ends []int64, kept int6
 // scatter puts every edge into its two rows, or only the first one if directed, if they are among
 // the rows lo+from to lo+to. next[k] is the place in part of the next entry of row lo+k.
 func (b *Builder) scatter(m *CSR, lo int, part []int32, next []int64, from, to int) {
-	base, first, rows := int32(lo), int32(lo+from), uint32(to-from)
+	first, next, rows := int32(lo+from), next[from:to], uint64(to-from)
+	var found [512]struct { // entries of these rows, to be put in one loop without other branches
+		row    uint32 // counted from first
+		column int32
+		edge   int // in its chunk
+	}
 	for _, c := range b.chunks {
-		put := func(k int, row, column int32) {
-			at := next[row-base]
-			next[row-base]++
-			part[at] = column
-			if m.Val != nil {
-				m.Val[at] = float32(Weight(c.weights, k))
+		n, u, edge := 0, int32(0), -1
+		put := func() {
+			for _, e := range found[:n] {
+				at := next[e.row]
+				next[e.row] = at + 1
+				if part[at] = e.column; m.Val != nil {
+					m.Val[at] = float32(Weight(c.weights, e.edge))
+				}
 			}
+			n = 0
 		}
-		u, k := int32(0), 0
+		find := func(row, column int32) {
+			e := &found[n]
+			e.row, e.column, e.edge = uint32(row-first), column, edge
+			// No branch: a processor cannot predict whether the row is one of these. The sign of the
+			// difference is 1 then.
+			n += int((uint64(e.row) - rows) >> 63)
+		}
 		for _, v := range c.values {
 			if v < 0 {
 				u = ^v
 				continue
 			}
-			if u != v && uint32(u-first) < rows {
-				put(k, u, v)
+			if edge++; u == v {
+				continue
 			}
-			if u != v && !b.directed && uint32(v-first) < rows {
-				put(k, v, u)
+			if n > len(found)-2 {
+				put()
 			}
-			k++
+			if find(u, v); !b.directed {
+				find(v, u)
+			}
 		}
+		put()
 	}
 }
 

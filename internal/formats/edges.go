@@ -361,7 +361,13 @@ func (e *edgeList) makeSet() {
 	for k, part := range e.chunks {
 		try(e.ctx.Err())
 		for i, a := range part.arcs {
-			try(b.AddWeighted(e.order.node(a.U), e.order.node(a.V), float32(graph.Weight(part.weights, i))))
+			part.arcs[i] = graph.Edge{U: e.order.node(a.U), V: e.order.node(a.V)}
+		}
+		if part.weights == nil {
+			try(b.AddEdges(part.arcs))
+		}
+		for i, w := range part.weights {
+			try(b.AddWeighted(part.arcs[i].U, part.arcs[i].V, w))
 		}
 		e.chunks[k] = arcs{}
 	}
