@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/internal/parallel"

@@ -158,7 +158,7 @@ func TestDefaultSamples(t *testing.T) {
 	if m := object(t, out); fmt.Sprint(m["samples"]) != "[64]" || m["method"] != run.DefaultMethod {
 		t.Errorf("%v", m)
 	}
-	if !strings.Contains(out.stderr, "--method ladies-cv takes 1 numbers of --samples here: 32 is not used") {
+	if !strings.Contains(out.stderr, "--method ladies-cv takes 1 of the numbers of --samples: 32 is not used") {
 		t.Errorf("standard error: %s", out.stderr)
 	}
 }

@@ -49,7 +49,7 @@ func TestExactInput(t *testing.T) {
 	}
 	// A number for the input is not used; a single number is for all layers.
 	one := succeed(t, args("--samples", "64,32", "--out", "two")...)
-	if m := object(t, one); fmt.Sprint(m["samples"]) != "[64]" || !strings.Contains(one.stderr, "takes 1 numbers of --samples here: 32 is not used") {
+	if m := object(t, one); fmt.Sprint(m["samples"]) != "[64]" || !strings.Contains(one.stderr, "takes 1 of the numbers of --samples: 32 is not used") {
 		t.Errorf("%v: %s", m["samples"], one.stderr)
 	}
 	succeed(t, args("--samples", "64", "--out", "one", "-q")...)
@@ -57,7 +57,7 @@ func TestExactInput(t *testing.T) {
 		t.Error("the input's number changes the weights")
 	}
 	full := []string{"train", "--data", smallData, "--method", "full", "--samples", "9", "--max-batches", "1", "--out", "full"}
-	if out := succeed(t, full...); !strings.Contains(out.stderr, "--method full takes 0 numbers of --samples here: 9 is not used") {
+	if out := succeed(t, full...); !strings.Contains(out.stderr, "--method full takes 0 of the numbers of --samples: 9 is not used") {
 		t.Errorf("full: %s", out.stderr)
 	}
 	if m := object(t, succeed(t, args("--samples", "64", "--layers", "3", "--out", "three", "-q")...)); fmt.Sprint(m["samples"]) != "[64 64]" {

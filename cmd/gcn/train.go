@@ -282,7 +282,7 @@ func (j *trainJob) announce() {
 		j.Say("at most %d mini-batches, for enough passes over the training nodes; --max-batches takes another number", j.MaxBatches)
 	}
 	if used := len(j.Samples); used < len(j.Settings.Samples) {
-		j.Say("--method %s takes %d numbers of --samples here: %s is not used", j.Method.Name, used, j.Settings.Samples[used:])
+		j.Say("--method %s takes %d of the numbers of --samples: %s is not used", j.Method.Name, used, j.Settings.Samples[used:])
 	}
 	if advice := blasAdvice(machine.BLAS()); advice != "" {
 		j.Say("%s", advice)
