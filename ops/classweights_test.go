@@ -22,7 +22,7 @@ func TestClassWeights(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, want := range c.want {
-			if got := targets.shares()[i]; math.Abs(float64(got-want)) > 1e-6 {
+			if got := targets.shares[i]; math.Abs(float64(got-want)) > 1e-6 {
 				t.Errorf("weights %v: row %d has %v, want %v", c.given, i, got, want)
 			}
 		}

@@ -68,7 +68,7 @@ func (op *loss) Place(r *plan.Run) error {
 		}
 		device.Add(u, &s.class, t.class)
 		device.Add(u, &s.multi, t.multi)
-		device.Add(u, &s.share, t.shares())
+		device.Add(u, &s.share, t.shares)
 		return nil
 	})
 	return nil
@@ -105,9 +105,9 @@ func (op *loss) Compute(c *plan.Call) error {
 		var value float64
 		if op.binary {
 			copy(s.probs.Data, z.Data)
-			value = kernel.BCEWithLogits(z.Data, t.multi, z.Cols, t.shares())
+			value = kernel.BCEWithLogits(z.Data, t.multi, z.Cols, t.shares)
 		} else {
-			value = kernel.SoftmaxCrossEntropy(s.probs.Data, z.Data, z.Cols, t.class, t.shares(), t.smoothing)
+			value = kernel.SoftmaxCrossEntropy(s.probs.Data, z.Data, z.Cols, t.class, t.shares, t.smoothing)
 		}
 		to.Data[0] = float32(value)
 	})
@@ -134,9 +134,9 @@ func (op *loss) back(c *plan.Call) error {
 		return d.SoftmaxGradient(to.At, s.probs.At, s.class, s.share, upstream.At, t.smoothing, z.Rows, z.Cols)
 	}, func() {
 		if op.binary {
-			kernel.BCEWithLogitsGradient(to.Data, s.probs.Data, t.multi, z.Cols, t.shares(), upstream.Data[0])
+			kernel.BCEWithLogitsGradient(to.Data, s.probs.Data, t.multi, z.Cols, t.shares, upstream.Data[0])
 		} else {
-			kernel.SoftmaxCrossEntropyGradient(to.Data, s.probs.Data, t.class, t.shares(), upstream.Data[0], z.Cols, t.smoothing)
+			kernel.SoftmaxCrossEntropyGradient(to.Data, s.probs.Data, t.class, t.shares, upstream.Data[0], z.Cols, t.smoothing)
 		}
 	})
 }

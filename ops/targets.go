@@ -23,11 +23,9 @@ type Targets struct {
 
 // targetBatch is the part of the targets that belongs to one batch.
 type targetBatch struct {
-	class   []int32   // the current nodes' classes; −1 if unknown, and for binary tasks
-	multi   []float32 // the current nodes' tasks, if labels are binary tasks
-	weights []float32 // nil: the loss is the mean
-
-	lossWeights []float32 // memory of shares
+	class  []int32   // the current nodes' classes; −1 if unknown, and for binary tasks
+	multi  []float32 // the current nodes' tasks, if labels are binary tasks
+	shares []float32 // the weight that each label of a node has in the loss: see TargetWeights
 
 	scores []float32 // of the last run, if score is not NoScore
 }
@@ -56,7 +54,7 @@ func NewTargets(y *graph.Labels) *Targets { return &Targets{labels: y} }
 // Labels returns the labels of all nodes.
 func (t *Targets) Labels() *graph.Labels { return t.labels }
 
-// Smooth makes the loss smooth the labels: the target of a class is
+// Smooth makes the loss smooth the labels of the next Set: the target of a class is
 // (1−rate)·onehot + rate/classes (Szegedy et al. 2016, arXiv:1512.00567), and of a binary
 // task (1−rate)·label + rate/2. rate must be in [0, 1).
 func (t *Targets) Smooth(rate float64) error {
@@ -67,9 +65,9 @@ func (t *Targets) Smooth(rate float64) error {
 	return nil
 }
 
-// WeighClasses multiplies the loss of a row by the weight of its class. weights has one
-// number for each class, and must not change; nil means that all are 1. It is not for
-// binary tasks.
+// WeighClasses multiplies the loss of a row by the weight of its class, from the next Set on.
+// weights has one number for each class, and must not change; nil means that all are 1. It is not
+// for binary tasks.
 func (t *Targets) WeighClasses(weights []float32) error {
 	if weights != nil && (t.labels == nil || len(weights) != t.labels.Classes) {
 		return fmt.Errorf("ops: %d class weights do not fit the labels: %w", len(weights), ErrShape)
@@ -88,10 +86,9 @@ func (t *Targets) WeighClasses(weights []float32) error {
 // or empty) it is the mean over the labelled rows, or over the labelled entries of binary
 // tasks. Unlabelled rows never count.
 //
-// Set copies the labels and keeps weights, which must not change until the next Set. The
-// error wraps ErrShape if a node is outside the labels, or if the lengths differ. It
-// wraps graph.ErrInvalid if a weight is not finite, or if a label is not a class. After
-// an error the targets are unchanged.
+// Set copies the labels and the weights. The error wraps ErrShape if a node is outside the
+// labels, or if the lengths differ. It wraps graph.ErrInvalid if a weight is not finite, or if a
+// label is not a class. After an error the targets are unchanged.
 func (t *Targets) Set(nodes []int32, weights []float32) error {
 	if t.labels == nil {
 		return fmt.Errorf("ops: targets have no labels: %w", ErrShape)
@@ -127,19 +124,16 @@ func (t *Targets) Set(nodes []int32, weights []float32) error {
 			t.class[i] = t.labels.Class[v]
 		}
 	}
-	t.weights = nil
-	if len(weights) > 0 {
-		t.weights = weights
-	}
+	t.share(weights)
 	return nil
 }
 
-// shares returns the weight that each label of a current node has in the loss, an element a node:
-// the table of TargetWeights, without the zeros of unknown labels. It is valid until the next call.
-func (t *Targets) shares() []float32 {
-	t.lossWeights = scratch(t.lossWeights, len(t.class))
-	to, tasks, total := t.lossWeights, t.labels.Tasks, 0
-	for i := range to {
+// share sets shares, one element a node: the table of TargetWeights, without the zeros of unknown
+// labels.
+func (t *Targets) share(weights []float32) {
+	t.shares = scratch(t.shares, len(t.class))
+	tasks, total := t.labels.Tasks, 0
+	for i := range t.shares {
 		known := 0 // labels of the node
 		if tasks == 0 && t.class[i] >= 0 {
 			known = 1
@@ -150,17 +144,17 @@ func (t *Targets) shares() []float32 {
 			}
 		}
 		total += known
-		if t.weights != nil {
-			to[i] = float32(float64(t.weights[i]) / float64(max(known, 1)))
+		if len(weights) > 0 {
+			t.shares[i] = float32(float64(weights[i]) / float64(max(known, 1)))
 		}
 	}
-	for i := range to {
-		if t.weights == nil {
-			to[i] = float32(1 / float64(max(total, 1)))
+	mean := float32(1 / float64(max(total, 1)))
+	for i := range t.shares {
+		if len(weights) == 0 {
+			t.shares[i] = mean
 		}
 		if t.classWeights != nil && t.class[i] >= 0 {
-			to[i] *= t.classWeights[t.class[i]]
+			t.shares[i] *= t.classWeights[t.class[i]]
 		}
 	}
-	return to
 }

@@ -73,7 +73,6 @@ func (op *targetValues) Compute(c *plan.Call) error {
 
 // fill writes the values of the current nodes, row-major.
 func (t *Targets) fill(to []float32, value func(t *Targets, i int, label float32) float32) {
-	t.shares() // for entryWeight
 	clear(to)
 	tasks := t.labels.Tasks
 	for i, class := range t.class {
@@ -102,4 +101,4 @@ func (t *Targets) smoothed(_ int, label float32) float32 {
 }
 
 // entryWeight is the weight in the loss.
-func (t *Targets) entryWeight(i int, _ float32) float32 { return t.lossWeights[i] }
+func (t *Targets) entryWeight(i int, _ float32) float32 { return t.shares[i] }
