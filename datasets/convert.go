@@ -125,10 +125,10 @@ func ogbSource(ctx context.Context, spec *Spec) (*source, error) {
 func (o *Options) convertSource(ctx context.Context, path, name string, s *source, named func(*Data)) (err error) {
 	const buffers, least = 4 * sourceBuffer, 16 << 20
 	budget := memory.Budget(o.Memory)
-	window := budget - (s.memory + 8*int64(s.nodes) + buffers)
+	window := (budget - (s.memory + 8*int64(s.nodes) + buffers)) / 2 // the files have pages in memory, too
 	if window < least {
 		return fmt.Errorf("datasets: %s: converting it takes at least %s of memory, and may take %s: %w",
-			path, memory.Text(budget-window+least), memory.Text(budget), memory.ErrTooLarge)
+			path, memory.Text(budget-2*window+2*least), memory.Text(budget), memory.ErrTooLarge)
 	}
 	b, err := graph.NewBuilder(s.nodes)
 	if err != nil {

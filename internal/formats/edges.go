@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/internal/table"
 )
 
@@ -358,11 +359,15 @@ func (e *edgeList) keyed(role, path string, ids []string) *part {
 // makeSet makes the graph and the names of the nodes.
 func (e *edgeList) makeSet() {
 	b := newBuilder(e.edges.Path, e.order.nodes, 0) // the tally has the edges
+	try(parallel.Chunks(e.ctx, len(e.chunks), func(k int) error {
+		arcs := e.chunks[k].arcs
+		for i, a := range arcs {
+			arcs[i] = graph.Edge{U: e.order.node(a.U), V: e.order.node(a.V)}
+		}
+		return nil
+	}))
 	for k, part := range e.chunks {
 		try(e.ctx.Err())
-		for i, a := range part.arcs {
-			part.arcs[i] = graph.Edge{U: e.order.node(a.U), V: e.order.node(a.V)}
-		}
 		if part.weights == nil {
 			try(b.AddEdges(part.arcs))
 		}

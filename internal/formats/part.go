@@ -355,12 +355,17 @@ type columnCounts [cellKinds]int
 // countCell counts a cell. first is the cell of the column in the first line.
 func (p *part) countCell(c *columnCounts, cell, first []byte) {
 	missing, isID := p.isMissing(cell), isNumber(cell)
+	if isID && !missing { // most cells of most edge lists
+		c[presentCells]++
+		c[numberCells]++
+		c[idCells]++
+		return
+	}
 	_, number := p.number(cell)
 	number = number && !missing
 	for kind, is := range [cellKinds]bool{
 		presentCells: !missing,
 		numberCells:  number,
-		idCells:      number && isID,
 		decimalCells: number && bytes.IndexByte(cell, ',') >= 0 && !inThousands(cell),
 		wholeCells:   !missing && bytes.HasSuffix(cell, []byte(".0")),
 		againCells:   !number && len(cell) > 0 && bytes.Equal(cell, first),

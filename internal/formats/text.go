@@ -132,13 +132,15 @@ func plainArcs(t *table.Rows, n int, arcs []graph.Edge) []graph.Edge {
 // idBefore reads a number of up to nine digits, without leading zeros, and the end after it. size
 // is the length of both, or 0 for any other text.
 func idBefore(text []byte, end byte) (id int32, size int) {
-	k := 0
-	for k < min(len(text), 9) && text[k]-'0' <= 9 && (id > 0 || k == 0) {
-		id = 10*id + int32(text[k]-'0')
-		k++
+	for k, c := range text[:min(len(text), 10)] {
+		if digit := c - '0'; digit <= 9 {
+			id = 10*id + int32(digit)
+			continue
+		}
+		if c != end || k == 0 || k > 1 && text[0] == '0' {
+			break
+		}
+		return id, k + 1
 	}
-	if k == 0 || k == len(text) || text[k] != end {
-		return 0, 0
-	}
-	return id, k + 1
+	return 0, 0
 }
