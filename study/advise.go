@@ -103,15 +103,13 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 	advice := &Advice{Target: a.Target, Seed: a.Seed, Layers: layers, Method: a.method(layers)}
 	for l := range layers {
 		layer := &layers[l]
-		if advice.Method == "full" { // exact
-			layer.Met = true
-			continue
+		if layer.Met = true; advice.Method != "full" { // which is exact
+			layer.Relative = layer.Errors.relative(advice.Method, layer.Samples)
+			layer.Met = layer.Relative <= 1.1*a.Target
+			advice.Samples = append(advice.Samples, layer.Samples)
 		}
-		layer.Relative = layer.Errors.relative(advice.Method, layer.Samples)
-		layer.Met = layer.Relative <= 1.1*a.Target
-		advice.Samples = append(advice.Samples, layer.Samples)
+		advice.Reasons = append(advice.Reasons, fmt.Sprintf("layer %d from the output: ", l+1)+a.reason(advice.Method, layer))
 	}
-	a.explain(advice)
 	return advice, nil
 }
 
@@ -124,11 +122,6 @@ func (a *Advise) layers(ctx context.Context) ([]LayerAdvice, error) {
 	var all []LayerAdvice
 	var above []samplers.Sampler
 	for l := range a.Layers {
-		if a.Product != nil {
-			if err := a.read(ctx, l, above); err != nil {
-				return nil, err
-			}
-		}
 		table, rows, err := a.measure(ctx, l, above)
 		if err != nil {
 			return nil, err
@@ -170,10 +163,9 @@ func (a *Advise) check() (err error) {
 	return err
 }
 
-// read makes the product of a layer. It holds only the rows that the measurement below the given
-// samplers reads, as one of several processes holds its rows.
-func (a *Advise) read(ctx context.Context, layer int, above []samplers.Sampler) error {
-	w := &errorWorker{study: &ApproxError{Laplacian: a.Laplacian, Nodes: a.Nodes, below: above, Batch: a.Batch, Seed: a.Seed}}
+// read makes the product of a layer. It holds only the rows that a measurement reads, as one of
+// several processes holds its rows.
+func (a *Advise) read(ctx context.Context, layer int, w *errorWorker) error {
 	var nodes []int32
 	for r := range a.Repeats {
 		if _, err := w.begin(ctx, r); err != nil {
@@ -199,19 +191,24 @@ func (a *Advise) read(ctx context.Context, layer int, above []samplers.Sampler) 
 // measure measures the errors of all methods in layer l from the output, whose rows the
 // samplers above draw, at its size in Samples, or at sizes up to the number of candidates.
 func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler) (table *ErrorTable, rows int, err error) {
-	at := min(l, len(a.Products)-1)
-	hw := a.Products[at]
-	if err := checkProduct(hw, a.Laplacian.Nodes()); err != nil {
-		return nil, 0, fmt.Errorf("%w (product %d)", err, at)
-	}
-	if !kernel.Finite(hw.Data) {
-		return nil, 0, fmt.Errorf("study: advice needs products HW of finite numbers; product %d has other values", at)
-	}
 	e := ApproxError{
-		Laplacian: a.Laplacian, Product: hw, Nodes: a.Nodes, below: above,
+		Laplacian: a.Laplacian, Nodes: a.Nodes, below: above,
 		Methods: a.contenders, Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
 	}
 	w := &errorWorker{study: &e}
+	if a.Product != nil {
+		if err := a.read(ctx, l, w); err != nil {
+			return nil, 0, err
+		}
+	}
+	at := min(l, len(a.Products)-1)
+	e.Product = a.Products[at]
+	if err := checkProduct(e.Product, a.Laplacian.Nodes()); err != nil {
+		return nil, 0, fmt.Errorf("%w (product %d)", err, at)
+	}
+	if !kernel.Finite(e.Product.Data) {
+		return nil, 0, fmt.Errorf("study: advice needs products HW of finite numbers; product %d has other values", at)
+	}
 	seeds, err := w.begin(ctx, 0) // one mini-batch, for its size
 	if err != nil {
 		return nil, 0, err
@@ -276,22 +273,16 @@ func preference(method string) int {
 	return 2*strings.Count(method, "debiased") + strings.Count(method, "flat")
 }
 
-// explain writes the reasons.
-func (a *Advise) explain(advice *Advice) {
-	say := func(format string, args ...any) {
-		advice.Reasons = append(advice.Reasons, fmt.Sprintf(format, args...))
+// reason says why a layer has its sample size.
+func (a *Advise) reason(method string, layer *LayerAdvice) string {
+	share := 100 * float64(layer.Samples) / layer.Candidates
+	switch {
+	case method == "full":
+		return fmt.Sprintf("%d rows see %.0f nodes; an error of %.2g times the signal needs %d of them (%.0f %%), so take them all", layer.Rows, layer.Candidates, a.Target, layer.Samples, share)
+	case layer.Met:
+		return fmt.Sprintf("%d of %.0f candidates (%.0f %%) is the smallest size with an error of at most %.2g times the signal: %.2f", layer.Samples, layer.Candidates, share, a.Target, layer.Relative)
 	}
-	for l, layer := range advice.Layers {
-		share := 100 * float64(layer.Samples) / layer.Candidates
-		switch {
-		case advice.Method == "full":
-			say("layer %d from the output: %d rows see %.0f nodes; an error of %.2g times the signal needs %d of them (%.0f %%), so take them all", l+1, layer.Rows, layer.Candidates, a.Target, layer.Samples, share)
-		case layer.Met:
-			say("layer %d from the output: %d of %.0f candidates (%.0f %%) is the smallest size with an error of at most %.2g times the signal: %.2f", l+1, layer.Samples, layer.Candidates, share, a.Target, layer.Relative)
-		default:
-			say("layer %d from the output: no size up to %d brings the error to %.2g times the signal; at %d of %.0f candidates (%.0f %%) it is %.2f", l+1, a.Most, a.Target, layer.Samples, layer.Candidates, share, layer.Relative)
-		}
-	}
+	return fmt.Sprintf("no size up to %d brings the error to %.2g times the signal; at %d of %.0f candidates (%.0f %%) it is %.2f", a.Most, a.Target, layer.Samples, layer.Candidates, share, layer.Relative)
 }
 
 // sizesUpTo returns the sizes to measure: most, a half and a quarter of it, where

@@ -87,11 +87,12 @@ type ErrorTable struct {
 
 // Row returns the row of a method at a size, or nil.
 func (t *ErrorTable) Row(method string, size int) *ErrorRow {
-	at := slices.IndexFunc(t.Rows, func(r ErrorRow) bool { return r.Method == method && r.Samples == size })
-	if at < 0 {
-		return nil
+	for k := range t.Rows {
+		if r := &t.Rows[k]; r.Method == method && r.Samples == size {
+			return r
+		}
 	}
-	return &t.Rows[at]
+	return nil
 }
 
 // Run measures the errors. It returns ctx's error if ctx ends first. Cost: for each

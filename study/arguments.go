@@ -61,13 +61,13 @@ func checkProduct(hw *graph.Features, n int) error {
 	return nil
 }
 
-// checkNorms checks the arguments of studies of norms: checkGraph's, the mini-batches, and
-// layers with exactly one norm for each node.
+// checkNorms checks the arguments of studies of norms: checkGraph's, the mini-batches, whose number
+// is negative if there are none, and layers with exactly one norm for each node.
 func checkNorms(p *graph.Laplacian, layers [][]float64, nodes []int32, batches int) error {
 	if err := checkGraph(p, nodes); err != nil {
 		return err
 	}
-	if len(layers) == 0 || batches > 0 && len(nodes) == 0 {
+	if len(layers) == 0 || batches >= 0 && len(nodes) == 0 {
 		return fmt.Errorf("study: %d layers, and batches of %d nodes: want at least 1 each", len(layers), len(nodes))
 	}
 	for l, norms := range layers {

@@ -102,10 +102,7 @@ func (p *pairs) add(x, y float64) {
 // Run computes the regressions. Cost: O(edges), and for each Q O(nonzeros of its
 // rows) for each layer.
 func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
-	if err := setDefaults(&a); err != nil {
-		return nil, err
-	}
-	if err := cmp.Or(checkNorms(a.Laplacian, a.Layers, a.Nodes, a.Batches), checkGraph(a.Laplacian, a.Within)); err != nil {
+	if err := cmp.Or(setDefaults(&a), checkNorms(a.Laplacian, a.Layers, a.Nodes, a.Batches), checkGraph(a.Laplacian, a.Within)); err != nil {
 		return nil, err
 	}
 	a.Batches = max(a.Batches, 0)
@@ -113,14 +110,13 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 	for _, i := range a.Within {
 		within[i] = true
 	}
-	newPairs := func(on string, stream uint64) (all []*pairs) { // what each layer adds to
+	var all []*pairs // of each layer on P, then on QP
+	for k, on := range []string{NormP, NormQP} {
 		for l := range a.Layers {
-			rng := rand.New(samplers.NewSource(a.Seed, stream, uint64(l)))
+			rng := rand.New(samplers.NewSource(a.Seed, uint64(k)+1, uint64(l)))
 			all = append(all, &pairs{Scatter{Layer: layerName(l), On: on}, a.Points, rng})
 		}
-		return all
 	}
-	onP, onQP := newPairs(NormP, 1), newPairs(NormQP, 2)
 	add := func(to []*pairs, i int, x float64) {
 		for l, layer := range a.Layers {
 			if within[i] {
@@ -129,19 +125,19 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 		}
 	}
 	for i, x := range ColumnNorms(a.Laplacian) {
-		add(onP, i, x)
+		add(all, i, x)
 	}
 	walk := newColumnWalk(a.Laplacian)
 	err := walk.batches(ctx, a.Laplacian, a.Nodes, a.Batch, a.Batches, a.Seed, a.Progress, func(int) {
 		for k, i := range walk.nodes {
-			add(onQP, int(i), walk.norms[k])
+			add(all[len(a.Layers):], int(i), walk.norms[k])
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
 	t := &AssumptionTable{Batches: a.Batches, Batch: a.Batch, Seed: a.Seed}
-	for _, p := range append(onP, onQP...) {
+	for _, p := range all {
 		if p.Sums.N == 0 {
 			continue
 		}

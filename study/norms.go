@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -95,10 +96,7 @@ func (r *NormsRow) Verdict() string {
 // Run computes the table. Cost: O(edges), O(nodes log nodes) for each layer, and
 // for each Q O(nonzeros of its rows) for each layer.
 func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
-	if err := setDefaults(&s); err != nil {
-		return nil, err
-	}
-	if err := checkNorms(s.Laplacian, s.Layers, s.Nodes, s.Batches); err != nil {
+	if err := cmp.Or(setDefaults(&s), checkNorms(s.Laplacian, s.Layers, s.Nodes, s.Batches)); err != nil {
 		return nil, err
 	}
 	const cut = 0.001 // tail cut off at each end

@@ -57,18 +57,25 @@ func RowNorms(c *graph.Features) []float64 {
 // first. H is the layer's input, computed over full neighbourhoods of all nodes without
 // dropout, and W the layer's weight. Cost: for each layer, inference up to it.
 func Products(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features) ([]*graph.Features, error) {
+	all, err := ofProducts(ctx, m, p, x, func(hw *graph.Features) *graph.Features { return hw })
+	slices.Reverse(all)
+	return all, err
+}
+
+// ofProducts returns a value of the product HW of each convolution, the first one first. It keeps
+// no product.
+func ofProducts[T any](ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, value func(hw *graph.Features) T) ([]T, error) {
 	if m == nil {
 		return nil, errors.New("study: products and norms need a model")
 	}
-	var all []*graph.Features
+	var all []T
 	for l := range m.Convolutions {
 		hw, err := LayerProduct(ctx, m, p, x, l, nil)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, hw)
+		all = append(all, value(hw))
 	}
-	slices.Reverse(all)
 	return all, nil
 }
 
@@ -109,16 +116,5 @@ func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *gra
 // ModelNorms returns ‖(HW)_[i]‖ of every node and convolution of a trained
 // model, the first one first.
 func ModelNorms(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features) ([][]float64, error) {
-	if m == nil {
-		return nil, errors.New("study: products and norms need a model")
-	}
-	var all [][]float64
-	for l := range m.Convolutions {
-		hw, err := LayerProduct(ctx, m, p, x, l, nil)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, RowNorms(hw))
-	}
-	return all, nil
+	return ofProducts(ctx, m, p, x, RowNorms)
 }

@@ -21,29 +21,27 @@ type Spread struct {
 // NewSpread returns the spread of values. Without values it is zero.
 func NewSpread(values []float64) Spread {
 	s := Spread{N: len(values)}
-	if s.N == 0 {
-		return s
-	}
+	n := float64(max(s.N, 1))
 	for _, v := range values {
 		s.Mean += v
 	}
-	s.Mean /= float64(s.N)
+	s.Mean /= n
 	var rest float64 // corrects rounding: the mean of equal values is exactly their value
 	for _, v := range values {
 		rest += v - s.Mean
 	}
-	if rest /= float64(s.N); !math.IsNaN(rest) {
+	if rest /= n; !math.IsNaN(rest) {
 		s.Mean += rest
 	}
-	if s.N == 1 {
+	if s.N < 2 {
 		return s
 	}
 	var squares float64
 	for _, v := range values {
 		squares += (v - s.Mean) * (v - s.Mean)
 	}
-	s.SD = math.Sqrt(squares / float64(s.N-1))
-	s.SEM = s.SD / math.Sqrt(float64(s.N))
+	s.SD = math.Sqrt(squares / (n - 1))
+	s.SEM = s.SD / math.Sqrt(n)
 	return s
 }
 

@@ -75,8 +75,7 @@ func (t *NormsTable) List() List {
 
 // Figure implements Table: the histograms.
 func (t *NormsTable) Figure() *figure.Figure {
-	f := &figure.Figure{Title: "Norms of the columns of P and of the rows of HW, tails cut off"}
-	f.Panels = append(f.Panels, t.P.Panel("columns of P", "‖P^[i]‖"))
+	f := &figure.Figure{Title: "Norms of the columns of P and of the rows of HW, tails cut off", Panels: []figure.Panel{t.P.Panel("columns of P", "‖P^[i]‖")}}
 	for _, r := range t.Rows {
 		f.Panels = append(f.Panels, r.HW.Panel("rows of HW, "+r.Layer, "‖(HW)_[i]‖"))
 	}

@@ -40,17 +40,17 @@ func newRecursion(s int, n float64) *recursion {
 
 // add adds the sums of one sample.
 func (r *recursion) add(t *tally, d *draws, probability float64, sample *samplers.Sample) {
-	n := len(r.keep)
-	missing, left, printed := make([]float64, n), make([]float64, n), make([]float64, n)
-	var sums [3]float64
+	type upTo struct{ missing, left, printed float64 } // the first k draws
+	var sum upTo
+	sums := make([]upTo, len(r.keep))
 	for k, keep := range r.keep {
 		rest := sample.Remaining[k] / d.population.Total
-		sums[0] += keep * r.gain[k]
-		sums[1] += keep * r.gain[k] * rest
-		sums[2] += keep * rest
-		missing[k], left[k], printed[k] = sums[0], sums[1], sums[2]
+		sum.missing += keep * r.gain[k]
+		sum.left += keep * r.gain[k] * rest
+		sum.printed += keep * rest
+		sums[k] = sum
 	}
-	first := slices.Repeat([]int{n - 1}, len(d.p)) // draw of each watched candidate; the last one of those not drawn
+	first := slices.Repeat([]int{len(sums) - 1}, len(d.p)) // draw of each watched candidate; the last one of those not drawn
 	for k, i := range sample.Index {
 		if at := d.at[i] - 1; at >= 0 {
 			first[at] = k
@@ -58,10 +58,10 @@ func (r *recursion) add(t *tally, d *draws, probability float64, sample *sampler
 	}
 	for i, k := range first {
 		for j, l := range first {
-			t.theorem.Cov[i][j] -= probability * missing[min(k, l)]
+			t.theorem.Cov[i][j] -= probability * sums[min(k, l)].missing
 		}
 		t.theorem.Mean[i] = 1
-		t.theorem.Cov[i][i] += probability * left[k] / d.p[i]
-		t.printed[i] += probability * (printed[k]/d.p[i] - missing[k])
+		t.theorem.Cov[i][i] += probability * sums[k].left / d.p[i]
+		t.printed[i] += probability * (sums[k].printed/d.p[i] - sums[k].missing)
 	}
 }

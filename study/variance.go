@@ -1,7 +1,6 @@
 package study
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -200,17 +199,14 @@ func (r *VarianceRow) compare(m *Moments, p []float64, repeats float64) {
 // evenlySpaced returns at most n candidates. Their ranks in the order of the weights
 // are evenly spaced, and both ends are included, lightest first.
 func evenlySpaced(weights []float64, n int) []int32 {
-	order := make([]int32, len(weights))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(weights[a], weights[b]) })
+	order := make([]int, len(weights))
+	floats.ArgsortStable(slices.Clone(weights), order)
 	if n = min(n, len(order)); n == 1 {
-		return order[len(order)/2:][:1]
+		return []int32{int32(order[len(order)/2])}
 	}
 	picked := make([]int32, n)
 	for k := range picked {
-		picked[k] = order[k*(len(order)-1)/(n-1)]
+		picked[k] = int32(order[k*(len(order)-1)/(n-1)])
 	}
 	return picked
 }
