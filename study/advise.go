@@ -94,15 +94,32 @@ func (a *Advice) Take(trials []Trial) {
 // fullShare is the share of the candidates above which drawing saves nothing.
 const fullShare = 0.8
 
-// Run measures and recommends.
+// Run measures one layer after another, next to the output first, and recommends. The best method
+// of a layer draws the rows of the next one.
 func (a Advise) Run(ctx context.Context) (*Advice, error) {
-	layers, err := a.layers(ctx)
-	if err != nil {
+	if err := a.check(); err != nil {
 		return nil, err
 	}
-	advice := &Advice{Target: a.Target, Seed: a.Seed, Layers: layers, Method: a.method(layers)}
-	for l := range layers {
-		layer := &layers[l]
+	advice := &Advice{Target: a.Target, Seed: a.Seed}
+	var above []samplers.Sampler
+	for l := range a.Layers {
+		layer, err := a.measure(ctx, l, above)
+		if err != nil {
+			return nil, err
+		}
+		advice.Layers = append(advice.Layers, *layer)
+		best := slices.MinFunc(a.contenders, func(x, y Contender) int {
+			return cmp.Compare(layer.Errors.relative(x.Name, layer.Samples), layer.Errors.relative(y.Name, layer.Samples))
+		})
+		next, err := best.New(layer.Samples)
+		if err != nil {
+			return nil, err
+		}
+		above = append(above, next)
+	}
+	advice.Method = a.method(advice.Layers)
+	for l := range advice.Layers {
+		layer := &advice.Layers[l]
 		if layer.Met = true; advice.Method != "full" { // which is exact
 			layer.Relative = layer.Errors.relative(advice.Method, layer.Samples)
 			layer.Met = layer.Relative <= 1.1*a.Target
@@ -111,36 +128,6 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 		advice.Reasons = append(advice.Reasons, fmt.Sprintf("layer %d from the output: ", l+1)+a.reason(advice.Method, layer))
 	}
 	return advice, nil
-}
-
-// layers measures one layer after another, next to the output first, at the given sizes, or
-// else chooses them. The best method draws the rows of the next layer.
-func (a *Advise) layers(ctx context.Context) ([]LayerAdvice, error) {
-	if err := a.check(); err != nil {
-		return nil, err
-	}
-	var all []LayerAdvice
-	var above []samplers.Sampler
-	for l := range a.Layers {
-		table, rows, err := a.measure(ctx, l, above)
-		if err != nil {
-			return nil, err
-		}
-		layer := LayerAdvice{Rows: rows, Candidates: table.Candidates, Errors: table}
-		if layer.Samples = a.size(table); a.Samples != nil {
-			layer.Samples = a.Samples[l]
-		}
-		all = append(all, layer)
-		best := slices.MinFunc(a.contenders, func(x, y Contender) int {
-			return cmp.Compare(table.relative(x.Name, layer.Samples), table.relative(y.Name, layer.Samples))
-		})
-		next, err := best.New(layer.Samples)
-		if err != nil {
-			return nil, err
-		}
-		above = append(above, next)
-	}
-	return all, nil
 }
 
 // check fills in defaults, and reports the first argument that is missing or does not
@@ -189,29 +176,30 @@ func (a *Advise) read(ctx context.Context, layer int, w *errorWorker) error {
 }
 
 // measure measures the errors of all methods in layer l from the output, whose rows the
-// samplers above draw, at its size in Samples, or at sizes up to the number of candidates.
-func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler) (table *ErrorTable, rows int, err error) {
+// samplers above draw. It takes the size in Samples, or measures sizes up to the number of
+// candidates and chooses one.
+func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler) (*LayerAdvice, error) {
 	e := ApproxError{
 		Laplacian: a.Laplacian, Nodes: a.Nodes, below: above,
 		Methods: a.contenders, Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
 	}
-	w := &errorWorker{study: &e}
+	w := &errorWorker{ApproxError: &e}
 	if a.Product != nil {
 		if err := a.read(ctx, l, w); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 	}
 	at := min(l, len(a.Products)-1)
 	e.Product = a.Products[at]
 	if err := checkProduct(e.Product, a.Laplacian.Nodes()); err != nil {
-		return nil, 0, fmt.Errorf("%w (product %d)", err, at)
+		return nil, fmt.Errorf("%w (product %d)", err, at)
 	}
 	if !kernel.Finite(e.Product.Data) {
-		return nil, 0, fmt.Errorf("study: advice needs products HW of finite numbers; product %d has other values", at)
+		return nil, fmt.Errorf("study: advice needs products HW of finite numbers; product %d has other values", at)
 	}
 	seeds, err := w.begin(ctx, 0) // one mini-batch, for its size
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	block := w.exact.Blocks[0]
 	if e.Sizes = sizesUpTo(min(a.Most, len(block.Src))); a.Samples != nil {
@@ -222,14 +210,21 @@ func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler) (
 		work := float64(block.Matrix.NNZ()) * float64(e.Product.Cols) * float64(len(e.Methods)*len(e.Sizes)) // of one mini-batch, in multiplications
 		e.Repeats = int(min(max(budget/(2*work), 4), 16))
 	}
-	table, err = e.Run(ctx)
-	return table, len(seeds), err
+	table, err := e.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	layer := &LayerAdvice{Rows: len(seeds), Candidates: table.Candidates, Errors: table}
+	if layer.Samples = a.size(table); a.Samples != nil {
+		layer.Samples = a.Samples[l]
+	}
+	return layer, nil
 }
 
 // size returns the smallest size at which some method reaches the target, or the
 // largest measured size if none does. It considers the sizes of nextSize.
 func (a *Advise) size(t *ErrorTable) int {
-	most := slices.MaxFunc(t.Rows, func(r, other ErrorRow) int { return r.Samples - other.Samples }).Samples
+	most := t.Rows[len(t.Rows)-1].Samples
 	for s := 32; s < most; s = nextSize(s) {
 		if slices.ContainsFunc(a.Methods, func(method string) bool { return t.relative(method, s) <= a.Target }) {
 			return s
@@ -246,13 +241,13 @@ func (a *Advise) method(layers []LayerAdvice) string {
 		return "full"
 	}
 	logs, noises := make([]float64, len(a.Methods)), make([]float64, len(a.Methods))
-	least := 0
+	least, n := 0, float64(len(layers))
 	for k, method := range a.Methods {
 		for _, l := range layers {
-			logs[k] += math.Log(max(l.Errors.relative(method, l.Samples), 1e-9)) / float64(len(layers))
+			logs[k] += math.Log(max(l.Errors.relative(method, l.Samples), 1e-9)) / n
 			at := slices.IndexFunc(l.Errors.Rows, func(r ErrorRow) bool { return r.Method == method && r.Samples >= l.Samples })
 			r := l.Errors.Rows[at] // the largest size is measured
-			noises[k] += r.SEM / max(r.Mean, 1e-30) / float64(len(layers))
+			noises[k] += r.SEM / max(r.Mean, 1e-30) / n
 		}
 		if logs[k] < logs[least] {
 			least = k

@@ -188,7 +188,7 @@ func (s *ApproxError) measure(ctx context.Context, contests []contest) (*batchVa
 	done := 0
 	workers := min(runtime.GOMAXPROCS(0), s.Repeats)
 	return values, parallel.Chunks(ctx, workers, func(first int) error {
-		w := &errorWorker{study: s}
+		w := &errorWorker{ApproxError: s}
 		for r := first; r < s.Repeats; r += workers {
 			if err := w.repeat(ctx, r, contests, values); err != nil {
 				return err
@@ -204,7 +204,7 @@ func (s *ApproxError) measure(ctx context.Context, contests []contest) (*batchVa
 
 // errorWorker is the memory of one goroutine.
 type errorWorker struct {
-	study             *ApproxError
+	*ApproxError
 	full              samplers.Full
 	exact, batch      samplers.MiniBatch
 	truth, guess, sum []float32
@@ -212,15 +212,15 @@ type errorWorker struct {
 
 // begin returns the rows Q of batch number r, and sets exact to their block of P.
 func (w *errorWorker) begin(ctx context.Context, r int) ([]int32, error) {
-	rng := rand.New(samplers.NewSource(w.study.Seed, uint64(r), 0))
-	seeds := RandomBatch(rng, w.study.Nodes, w.study.Batch)
-	for _, above := range w.study.below {
+	rng := rand.New(samplers.NewSource(w.Seed, uint64(r), 0))
+	seeds := RandomBatch(rng, w.Nodes, w.Batch)
+	for _, above := range w.below {
 		if err := above.Sample(ctx, seeds, rng, &w.batch); err != nil {
 			return nil, err
 		}
 		seeds = slices.Clone(w.batch.Inputs())
 	}
-	w.full.Laplacian, w.full.Depth = w.study.Laplacian, 1
+	w.full.Laplacian, w.full.Depth = w.Laplacian, 1
 	if err := samplers.Prepare(&w.full); err != nil { // does nothing from the second batch on
 		return nil, err
 	}
@@ -233,11 +233,11 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, val
 	if err != nil {
 		return err
 	}
-	c := w.study.Product
+	c := w.Product
 	size := len(seeds) * c.Cols
 	w.truth, w.guess, w.sum = make([]float32, size), make([]float32, size), make([]float32, size)
 	block := w.exact.Blocks[0]
-	w.study.propagate(w.truth, block)
+	w.propagate(w.truth, block)
 	values.norm[r] = math.Sqrt(squaredNorm(w.truth))
 	values.signal[r] = math.Sqrt(squaredSpread(w.truth, c.Cols))
 	values.candidates[r] = float64(len(block.Src))
@@ -252,9 +252,9 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, val
 // contest measures one method at one size on batch number r.
 func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *contest) error {
 	clear(w.sum)
-	n := float64(w.study.Draws)
-	for k := range w.study.Draws {
-		rng := rand.New(samplers.NewSource(w.study.Seed+uint64(k), uint64(r)+1, c.stream))
+	n := float64(w.Draws)
+	for k := range w.Draws {
+		rng := rand.New(samplers.NewSource(w.Seed+uint64(k), uint64(r)+1, c.stream))
 		if err := c.sampler.Sample(ctx, seeds, rng, &w.batch); err != nil {
 			return err
 		}
@@ -265,7 +265,7 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 		if block.Control != nil {
 			return errors.New("it samples the change since earlier activations, which the study does not have")
 		}
-		w.study.propagate(w.guess, block)
+		w.propagate(w.guess, block)
 		var squared float64
 		for j, y := range w.guess {
 			d := y - w.truth[j]

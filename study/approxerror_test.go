@@ -39,7 +39,7 @@ func TestApproxErrorExact(t *testing.T) {
 		}
 		weights := LayerWeights(p, rows, !strings.Contains(method, "flat"))
 		order := newColumnWalk(p) // the candidates in LayerWeights' order
-		order.walk(p, rows)
+		order.walk(rows)
 		reordered := make([][]float64, len(x))
 		for k, i := range order.nodes {
 			for l, j := range candidates {

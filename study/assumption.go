@@ -92,9 +92,7 @@ func (p *pairs) add(x, y float64) {
 	p.Sums.Add(x, y)
 	if len(p.Points) < p.most {
 		p.Points = append(p.Points, [2]float64{x, y})
-		return
-	}
-	if at := p.rng.IntN(p.Sums.N); at < p.most {
+	} else if at := p.rng.IntN(p.Sums.N); at < p.most {
 		p.Points[at] = [2]float64{x, y}
 	}
 }
@@ -128,7 +126,7 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 		add(all, i, x)
 	}
 	walk := newColumnWalk(a.Laplacian)
-	err := walk.batches(ctx, a.Laplacian, a.Nodes, a.Batch, a.Batches, a.Seed, a.Progress, func(int) {
+	err := walk.batches(ctx, a.Nodes, a.Batch, a.Batches, a.Seed, a.Progress, func(int) {
 		for k, i := range walk.nodes {
 			add(all[len(a.Layers):], int(i), walk.norms[k])
 		}

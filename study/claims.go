@@ -202,8 +202,10 @@ func (m *measured) compare(predicted, found moment, pairs ...[2]int) (p, q, se f
 // values are exact.
 func (m *measured) claim(claim string, predicted, found moment, pairs ...[2]int) ClaimRow {
 	row := ClaimRow{Claim: claim, Relation: "=", Exact: m.exact, Agrees: true}
-	for k := 0; k < len(pairs) && m.exact; k++ {
-		row.compare(m.compare(predicted, found, pairs[k]))
+	if m.exact {
+		for _, at := range pairs {
+			row.compare(m.compare(predicted, found, at))
+		}
 	}
 	row.compare(m.compare(predicted, found, pairs...))
 	return row

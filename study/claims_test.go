@@ -115,7 +115,7 @@ func TestProductTerms(t *testing.T) {
 	hw := randomRows(5, 3, 1, 7)
 	batch := []int32{1, 4}
 	walk := newColumnWalk(p)
-	walk.walk(p, batch)
+	walk.walk(batch)
 	dense := p.Dense()
 	rows := RowNorms(hw)
 	// x returns β·B^[i]C_[i], summed over the given candidates, minus BC.

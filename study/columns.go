@@ -21,6 +21,8 @@ func ColumnNorms(p *graph.Laplacian) []float64 {
 
 // columnWalk computes ‖QP^[i]‖ for one batch after another.
 type columnWalk struct {
+	*graph.Laplacian
+
 	nodes []int32   // columns that are not zero, in order of first occurrence
 	norms []float64 // ‖QP^[i]‖ of each
 
@@ -28,17 +30,17 @@ type columnWalk struct {
 }
 
 func newColumnWalk(p *graph.Laplacian) *columnWalk {
-	return &columnWalk{squares: make([]float64, p.Nodes())}
+	return &columnWalk{Laplacian: p, squares: make([]float64, p.Nodes())}
 }
 
 // batches walks the rows of mini-batches drawn from nodes, one after another, and calls visit
 // and then progress, if it is not nil, after each.
-func (w *columnWalk) batches(ctx context.Context, p *graph.Laplacian, nodes []int32, batch, batches int, seed uint64, progress func(done, total int), visit func(b int)) error {
+func (w *columnWalk) batches(ctx context.Context, nodes []int32, batch, batches int, seed uint64, progress func(done, total int), visit func(b int)) error {
 	for b := range batches {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		w.walk(p, RandomBatch(rand.New(samplers.NewSource(seed, 0, uint64(b))), nodes, batch))
+		w.walk(RandomBatch(rand.New(samplers.NewSource(seed, 0, uint64(b))), nodes, batch))
 		visit(b)
 		report(progress, b+1, batches)
 	}
@@ -46,10 +48,10 @@ func (w *columnWalk) batches(ctx context.Context, p *graph.Laplacian, nodes []in
 }
 
 // walk sets nodes and norms for the rows Q. Cost: O(nonzeros of the rows).
-func (w *columnWalk) walk(p *graph.Laplacian, rows []int32) {
+func (w *columnWalk) walk(rows []int32) {
 	w.nodes, w.norms = w.nodes[:0], w.norms[:0]
 	for _, r := range rows {
-		for i, v := range p.Row(int(r)) {
+		for i, v := range w.Row(int(r)) {
 			if w.squares[i] == 0 {
 				w.nodes = append(w.nodes, i)
 			}

@@ -114,7 +114,7 @@ func (f FeaturesAlone) Run(ctx context.Context) (*FeaturesTable, error) {
 
 // train adds the rows and the mean of one input.
 func (f FeaturesAlone) train(ctx context.Context, t *FeaturesTable, input string, data *datasets.Data, model func(context.Context, uint64) (*layers.GCN, error)) error {
-	mean, first := FeaturesMean{Input: input}, len(t.Rows)
+	parameters, first := 0, len(t.Rows)
 	for run := range f.Runs {
 		o := f.Options
 		o.Seed += uint64(run)
@@ -131,7 +131,7 @@ func (f FeaturesAlone) train(ctx context.Context, t *FeaturesTable, input string
 		if err != nil {
 			return err
 		}
-		mean.Parameters = history.Parameters
+		parameters = history.Parameters
 		t.Rows = append(t.Rows, FeaturesRow{
 			Input: input, Seed: o.Seed, BestValid: history.Best, Test: history.Test,
 			Batches: history.Batches, BestBatch: history.BestBatch, Stop: history.Stop,
@@ -139,8 +139,7 @@ func (f FeaturesAlone) train(ctx context.Context, t *FeaturesTable, input string
 	}
 	valid := SpreadOf(t.Rows[first:], func(r FeaturesRow) float64 { return r.BestValid })
 	test := SpreadOf(t.Rows[first:], func(r FeaturesRow) float64 { return r.Test })
-	mean.Valid, mean.Test, mean.TestStd, mean.TestSEM = valid.Mean, test.Mean, test.SD, test.SEM
-	t.Means = append(t.Means, mean)
+	t.Means = append(t.Means, FeaturesMean{input, parameters, valid.Mean, test.Mean, test.SD, test.SEM})
 	return nil
 }
 

@@ -140,9 +140,9 @@ func (d *draws) outcomes() float64 {
 		return math.NaN()
 	}
 	n, m := 1.0, float64(len(d.at))
-	for k := range d.size {
+	for range d.size {
 		if n *= m; !d.replaced {
-			n *= (m - float64(k)) / m
+			m--
 		}
 	}
 	return n

@@ -82,15 +82,16 @@ func (r *NormsRow) Verdict() string {
 	if r.Holds {
 		assumption = "the paper's assumption holds"
 	}
+	distance := math.Abs(r.MomentRatio - 1)
 	switch {
-	case math.IsNaN(r.MomentRatio):
+	case math.IsNaN(distance):
 		return assumption + "; the second moments are 0 or not numbers, and tell nothing"
-	case math.Abs(r.MomentRatio-1) < 0.005:
+	case distance < 0.005:
 		return assumption + "; flat probabilities and LADIES have equal second moments, to within half a per cent"
 	case r.FlatBetter:
-		return fmt.Sprintf("%s; flat probabilities have the lower second moment, %.0f %% below LADIES", assumption, 100*(1-r.MomentRatio))
+		return fmt.Sprintf("%s; flat probabilities have the lower second moment, %.0f %% below LADIES", assumption, 100*distance)
 	}
-	return fmt.Sprintf("%s; LADIES has the lower second moment, flat is %.0f %% above", assumption, 100*math.Abs(r.MomentRatio-1))
+	return fmt.Sprintf("%s; LADIES has the lower second moment, flat is %.0f %% above", assumption, 100*distance)
 }
 
 // Run computes the table. Cost: O(edges), O(nodes log nodes) for each layer, and
@@ -105,7 +106,7 @@ func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
 	c1 := make([]float64, s.Batches)
 	flat, ladies := make([]float64, len(s.Layers)), make([]float64, len(s.Layers))
 	walk := newColumnWalk(s.Laplacian)
-	err := walk.batches(ctx, s.Laplacian, s.Nodes, s.Batch, s.Batches, s.Seed, s.Progress, func(b int) {
+	err := walk.batches(ctx, s.Nodes, s.Batch, s.Batches, s.Seed, s.Progress, func(b int) {
 		c1[b] = unevenness(walk.norms)
 		for l, layer := range s.Layers {
 			f, q := secondMoments(walk.nodes, walk.norms, layer)

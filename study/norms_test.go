@@ -15,7 +15,7 @@ func TestColumnWalk(t *testing.T) {
 		dense := p.Dense()
 		w := newColumnWalk(p)
 		for _, rows := range [][]int32{{3}, {1, 5, 9, 30}, allNodes(40)} {
-			w.walk(p, rows)
+			w.walk(rows)
 			seen := map[int32]float64{}
 			for k, i := range w.nodes {
 				seen[i] = w.norms[k]
@@ -63,7 +63,7 @@ func TestSecondMoments(t *testing.T) {
 	rows := []int32{0, 3, 5}
 	candidates, x := terms(p, rows, c)
 	w := newColumnWalk(p)
-	w.walk(p, rows)
+	w.walk(rows)
 	flat, ladies := secondMoments(w.nodes, w.norms, RowNorms(c))
 	total := make([]float64, len(x[0]))
 	for i := range x {

@@ -122,14 +122,14 @@ func (c *productClaims) products(ctx context.Context, t *ClaimTable) error {
 	if err != nil {
 		return err
 	}
-	w, walk := &errorWorker{study: &e}, newColumnWalk(c.Laplacian)
+	w, walk := &errorWorker{ApproxError: &e}, newColumnWalk(c.Laplacian)
 	terms := make([][]ammTerms, e.Repeats) // of each batch and law
 	for r := range terms {
 		seeds, err := w.begin(ctx, r)
 		if err != nil {
 			return err
 		}
-		walk.walk(c.Laplacian, seeds)
+		walk.walk(seeds)
 		for _, law := range laws {
 			terms[r] = append(terms[r], law.terms(walk.nodes, walk.norms, rows))
 		}
@@ -226,7 +226,7 @@ func (c *productClaims) lowRank(ctx context.Context, t *ClaimTable, s int) error
 	if err != nil {
 		return err
 	}
-	w := &errorWorker{study: &e}
+	w := &errorWorker{ApproxError: &e}
 	columns := c.Product.Cols
 	components := min(c.Rank, columns)
 	var captured, chance, noise, exactRank, sampledRank []float64

@@ -105,8 +105,11 @@ func MeanCurve(name string, runs [][]train.Evaluation, x, y func(train.Evaluatio
 			at[e.Batch] = append(at[e.Batch], e)
 		}
 	}
-	for k := 0; len(runs) > 0 && k < len(runs[0]); k++ {
-		if all := at[runs[0][k].Batch]; len(all) >= len(runs) {
+	if len(runs) == 0 {
+		return mean
+	}
+	for _, e := range runs[0] {
+		if all := at[e.Batch]; len(all) >= len(runs) {
 			values := SpreadOf(all, y)
 			mean.Add(SpreadOf(all, x).Mean, values.Mean, bar(values))
 		}

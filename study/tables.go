@@ -165,9 +165,10 @@ func (t *ClaimTable) Figure() *figure.Figure {
 // List implements Table.
 func (t *FeaturesTable) List() List {
 	var below []string
-	for k := 0; k < len(t.Means) && len(t.Rows) > len(t.Means); k++ {
-		m := t.Means[k]
-		below = append(below, fmt.Sprintf("%s: mean %s ± %s (standard deviation of the runs)", m.Input, Text(m.Test), Text(m.TestStd)))
+	if len(t.Rows) > len(t.Means) {
+		for _, m := range t.Means {
+			below = append(below, fmt.Sprintf("%s: mean %s ± %s (standard deviation of the runs)", m.Input, Text(m.Test), Text(m.TestStd)))
+		}
 	}
 	l := list(t.Rows, below...)
 	l.Titles[slices.Index(l.Titles, "test")] += " " + t.Metric

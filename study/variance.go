@@ -215,7 +215,7 @@ func evenlySpaced(weights []float64, n int) []int32 {
 // given its rows: ‖QP^[i]‖, or ‖QP^[i]‖² as in LADIES. Rows are nodes of the graph.
 func LayerWeights(p *graph.Laplacian, rows []int32, squared bool) []float64 {
 	walk := newColumnWalk(p)
-	walk.walk(p, rows)
+	walk.walk(rows)
 	if squared {
 		floats.Mul(walk.norms, walk.norms)
 	}

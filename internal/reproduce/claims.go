@@ -174,12 +174,12 @@ func (q rule) pairs(e evidence, data string) (numbers []number, _ string) {
 func (q rule) best(e evidence, data string, labels, pair []string) *Row {
 	var best *Row
 	n, others := 0, labels[0] == "*"
-	for k, row := range e[q.Table] {
+	for _, row := range e[q.Table] {
 		if !row.of(data, q.is) || slices.Contains(labels, row.Label) == others || others && slices.Contains(pair, row.Label) {
 			continue
 		}
 		if n++; best == nil || row.Mean > best.Mean {
-			best = &e[q.Table][k]
+			best = &row
 		}
 	}
 	if !others && n < len(labels) {
@@ -386,12 +386,12 @@ func (e evidence) sparse(data string) bool {
 // row returns the row of a table for a data set, a label and a number, or nil. The label ""
 // means any.
 func (e evidence) row(table, data, label string, of is) *Row {
-	rows := e[table]
-	at := slices.IndexFunc(rows, func(row Row) bool { return row.of(data, of) && (label == "" || row.Label == label) })
-	if at < 0 {
-		return nil
+	for _, row := range e[table] {
+		if row.of(data, of) && (label == "" || row.Label == label) {
+			return &row
+		}
 	}
-	return &rows[at]
+	return nil
 }
 
 // of reports whether the row has a number of a data set.

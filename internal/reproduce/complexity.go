@@ -145,7 +145,7 @@ func exponent(x, y []float64) study.Line {
 
 // addScaling adds the exponents of one data set.
 func (r *runner) addScaling(spec string, report *Report) {
-	result := resultOf[scalingResult](r, key{Kind: scalingCell, Data: spec, Batch: r.base.Batch, Batches: r.measured(50), Seed: r.base.Seed, Other: r.other})
+	result := resultOf[scalingResult](r, r.timed(key{Kind: scalingCell, Data: spec}, 50))
 	if result == nil {
 		return
 	}

@@ -70,7 +70,7 @@ func (r *runner) addErrors(spec string, report *Report) {
 		return
 	}
 	for _, e := range t.Rows {
-		report.Rows = append(report.Rows, Row{
+		report.add(Row{
 			Dataset: spec, Label: e.Method, Method: e.Method, Samples: []int{e.Samples}, Quantity: "‖QPHW − QPSHW‖", is: is{Of: anError}, N: t.Repeats,
 			Mean: e.Mean, Std: e.ErrorSD, SEM: e.SEM,
 			line: columnName(spec) + ", " + e.Method, column: strconv.Itoa(e.Samples),

@@ -25,7 +25,7 @@ type Experiment struct {
 // make fills a report. It returns the cells that the experiment has asked for.
 func (e *Experiment) make(r *runner, data []string, report *Report) []key {
 	r.asked = nil
-	report.figure = &figure.Figure{Title: cmp.Or(e.chart, e.Title), Columns: e.columns}
+	report.figure = &figure.Figure{Title: cmp.Or(e.chart, e.Title)}
 	for _, fill := range e.fill {
 		for _, spec := range data {
 			fill(r, spec, report)

@@ -75,7 +75,7 @@ func (r *runner) regress(ctx context.Context, k key) (any, error) {
 			for k, p := range drawn.Points { // six digits are enough for a point of a plot
 				drawn.Points[k] = [2]float64{float64(finite.Measured(p[0])), float64(finite.Measured(p[1]))}
 			}
-			on := map[string]string{study.NormP: onP, study.NormQP: onQP}[drawn.On]
+			on := []string{onP, onQP}[l/len(norms)]
 			result.Layers[l%len(norms)][on+", "+over] = drawn
 		}
 	}
@@ -196,7 +196,7 @@ func (r *runner) addNorms(spec string, report *Report) {
 			row.is.Layer, row.line, row.column = l+1, columnName(spec)+", "+label, row.Quantity
 		}
 	}
-	report.Rows = append(report.Rows, Row{
+	report.add(Row{
 		Dataset: spec, Label: "all layers", Quantity: string(largestNorm), is: is{Of: largestNorm}, N: 1, Mean: first.P.Max / first.P.Mean,
 		line: columnName(spec) + ", all layers", column: string(largestNorm),
 	})

@@ -166,8 +166,7 @@ func (r *runner) compute(ctx context.Context, keys []key) error {
 			r.Log(fmt.Sprintf("waiting for the cells that other processes compute: %d", waiting))
 		}
 		select {
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-ctx.Done(): // which settle returns
 		case <-time.After(time.Second):
 		}
 		taken, err = r.settle(ctx, taken)

@@ -31,9 +31,11 @@ func scoreTable(name, alias, title string, rows func(*runner) []PaperRow, timed 
 				return
 			}
 			for _, row := range rows(r) {
-				at := slices.IndexFunc(r.paper.TrainingTime["2"], func(printed PaperRow) bool { return printed.Label == row.Label })
-				if row.Values = nil; at >= 0 {
-					row.Values = r.paper.TrainingTime["2"][at].Values
+				row.Values = nil
+				for _, printed := range r.paper.TrainingTime["2"] {
+					if printed.Label == row.Label {
+						row.Values = printed.Values
+					}
 				}
 				r.addTime(report, r.stepKey(spec, row, 2), row, "ms a step")
 			}

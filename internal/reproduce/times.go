@@ -19,20 +19,23 @@ type timeResult struct {
 
 // stepKey is the timing of training steps.
 func (r *runner) stepKey(spec string, row PaperRow, layers int) key {
-	return key{
-		Kind: stepCell, Data: spec, Method: row.Method, Samples: row.Samples, Layers: layers,
-		Hidden: r.base.Hidden, Batch: r.base.Batch, Batches: r.measured(150), Seed: r.base.Seed, Other: r.other,
-	}
+	k := key{Kind: stepCell, Data: spec, Method: row.Method, Samples: row.Samples, Layers: layers, Hidden: r.base.Hidden}
+	return r.timed(k, 150)
+}
+
+// timed returns k with the settings of all timings. It has the given number of mini-batches in the
+// paper.
+func (r *runner) timed(k key, batches int) key {
+	k.Batch, k.Batches, k.Seed, k.Other = r.base.Batch, r.measured(batches), r.base.Seed, r.other
+	return k
 }
 
 // addSampling adds the times to sample a layer.
 func (r *runner) addSampling(spec string, report *Report) {
 	for _, row := range r.rowsOf(r.paper.SamplingTime, 1) {
 		samples := append(slices.Clone(row.Samples), 1) // a method without sizes ignores the 1
-		r.addTime(report, key{
-			Kind: samplingCell, Data: spec, Method: row.Method, Samples: samples[:1], Layers: 1,
-			Batch: r.base.Batch, Batches: r.measured(200), Seed: r.base.Seed, Other: r.other,
-		}, row, "ms to sample a layer")
+		k := key{Kind: samplingCell, Data: spec, Method: row.Method, Samples: samples[:1], Layers: 1}
+		r.addTime(report, r.timed(k, 200), row, "ms to sample a layer")
 	}
 }
 
