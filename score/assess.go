@@ -3,6 +3,7 @@ package score
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/finite"
@@ -180,10 +181,7 @@ func Probabilities(logits []float32, y *graph.Labels) {
 	}
 	for ; y.Classes > 0 && len(logits) > 0; logits = logits[y.Classes:] {
 		row := logits[:y.Classes]
-		largest := math.Inf(-1)
-		for _, s := range row {
-			largest = max(largest, float64(s))
-		}
+		largest := float64(slices.Max(row))
 		var sum float64
 		for _, s := range row {
 			sum += math.Exp(float64(s) - largest)

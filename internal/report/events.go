@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
@@ -25,12 +26,8 @@ func (r *Run) WriteEvents(dir string) (path string, err error) {
 	path = filepath.Join(dir, fmt.Sprintf("events.out.tfevents.%d.gcn", start.Unix()))
 	file := tfevents.Begin(start)
 	for _, p := range r.Points {
-		var scalars []tfevents.Scalar
-		for tag, value := range map[string]float64{"loss/train": p.Loss, "valid/" + metric: p.Valid} {
-			if !math.IsNaN(value) {
-				scalars = append(scalars, tfevents.Scalar{Tag: tag, Value: float32(value)})
-			}
-		}
+		scalars := []tfevents.Scalar{{Tag: "loss/train", Value: float32(p.Loss)}, {Tag: "valid/" + metric, Value: float32(p.Valid)}}
+		scalars = slices.DeleteFunc(scalars, func(s tfevents.Scalar) bool { return math.IsNaN(float64(s.Value)) })
 		file = tfevents.Append(file, start.Add(seconds(p.Seconds)), int64(p.Batch), scalars...)
 	}
 	err = cmp.Or(os.MkdirAll(dir, 0o777), atomicfile.Write(path, func(w io.Writer) error {
