@@ -130,14 +130,14 @@ func (s *set) group() {
 	for _, r := range s.Rows {
 		name := r.label(differ, s.Rows[0])
 		shapes := name + r.setting("parameters")
-		if methods[shapes] == nil {
+		m := methods[shapes]
+		if m == nil {
 			if slices.ContainsFunc(s.Methods, func(m *Method) bool { return m.Name == name }) {
 				name += " · " + r.Name
 			}
-			methods[shapes] = &Method{Name: name, Number: len(s.Methods) + 1}
-			s.Methods = append(s.Methods, methods[shapes])
+			m = &Method{Name: name, Number: len(s.Methods) + 1}
+			methods[shapes], s.Methods = m, append(s.Methods, m)
 		}
-		m := methods[shapes]
 		r.Group, r.Same = m.Number, ""
 		if counted := counts[r.settings()]; counted != r {
 			r.Same = counted.Name

@@ -53,7 +53,7 @@ func (e *Evaluation) Shade(i, n int) int { return 100 * max(n, 0) / max(e.Rows[i
 // Chart draws the calibration: the frequencies of predictions over their probabilities.
 func (e *Evaluation) Chart() template.HTML {
 	measured := figure.Series{Name: "measured"}
-	for _, b := range e.Assessment.Calibration.Bins {
+	for _, b := range e.Calibration.Bins {
 		measured.Add(float64(b.Probability), float64(b.Frequency), 0)
 	}
 	return inline(&figure.Figure{Panels: []figure.Panel{{

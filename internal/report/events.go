@@ -26,7 +26,10 @@ func (r *Run) WriteEvents(dir string) (path string, err error) {
 	path = filepath.Join(dir, fmt.Sprintf("events.out.tfevents.%d.gcn", start.Unix()))
 	file := tfevents.Begin(start)
 	for _, p := range r.Points {
-		scalars := []tfevents.Scalar{{Tag: "loss/train", Value: float32(p.Loss)}, {Tag: "valid/" + metric, Value: float32(p.Valid)}}
+		scalars := []tfevents.Scalar{
+			{Tag: "loss/train", Value: float32(p.Loss)},
+			{Tag: "valid/" + metric, Value: float32(p.Valid)},
+		}
 		scalars = slices.DeleteFunc(scalars, func(s tfevents.Scalar) bool { return math.IsNaN(float64(s.Value)) })
 		file = tfevents.Append(file, start.Add(seconds(p.Seconds)), int64(p.Batch), scalars...)
 	}
