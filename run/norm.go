@@ -23,8 +23,8 @@ const (
 // TryNorm returns the options of layer norm if the model reaches a better validation score with them
 // in a trial. It returns nil without a trial if the method is not the default one, if options of the
 // norm or of the limit were given, or if ranks hold the data in parts. A mini-batch must be a part of
-// the training nodes: the scores of a trial on fewer nodes say nothing. progress, if not nil, counts
-// the mini-batches.
+// the training nodes: the scores of a trial on fewer nodes say nothing. progress counts the
+// mini-batches.
 func (j *Job) TryNorm(ctx context.Context, data *datasets.Data, progress func(done, total int)) ([]Value, error) {
 	limited := j.MaxBatches >= 0 || j.Epochs > 0
 	if j.Method.String() != DefaultMethod || limited || j.Given("layer_norm") || j.Given("batch_norm") ||
@@ -42,9 +42,7 @@ func (j *Job) TryNorm(ctx context.Context, data *datasets.Data, progress func(do
 	for k, options := range [][]Value{nil, norm} {
 		debug.FreeOSMemory() // of the model before
 		history, err := j.try(ctx, data, options, func(p train.Progress) {
-			if progress != nil {
-				progress(k*normBatches+p.Batch, 2*normBatches)
-			}
+			progress(k*normBatches+p.Batch, 2*normBatches)
 		})
 		switch {
 		case errors.Is(err, train.ErrNotFinite):
@@ -67,29 +65,24 @@ func (j *Job) TryNorm(ctx context.Context, data *datasets.Data, progress func(do
 
 // try trains the plan with further options for the mini-batches of a trial, on this process alone.
 func (j *Job) try(ctx context.Context, data *datasets.Data, options []Value, progress func(train.Progress)) (*train.Result, error) {
-	s, schedule := j.Settings, j.Schedule
+	trial, schedule := *j, j.Schedule
 	schedule.Cosine = false // it hardly falls at its begin
-	err := s.Set(append([]Value{
+	err := trial.Take(append([]Value{
 		{Option: "max_batches", Text: strconv.Itoa(normBatches)},
 		{Option: "eval_every", Text: strconv.Itoa(normInterval)},
 		{Option: "patience", Text: "0"},
 		{Option: "micro", Text: "1"},
 		{Option: "schedule", Text: schedule.String()},
-	}, options...)...)
+	}, options...))
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.Plan()
-	if err != nil {
-		return nil, err
-	}
-	p.GPU, p.Exact = j.GPU, j.Exact
-	model, err := p.NewModel(ctx, data)
+	model, err := trial.NewModel(ctx, data)
 	if err != nil {
 		return nil, err
 	}
 	model.Bound = j.Bound
-	o := p.Fit()
+	o := trial.Fit()
 	o.Progress = progress
 	return train.Fit(ctx, model, data, o)
 }

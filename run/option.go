@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/internal/memory"
@@ -74,30 +75,24 @@ func nameOf(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 
 // find returns the option of that name, or flag, of a struct.
 func find(of any, name string) (Option, bool) {
-	list := Options(of)
-	k := slices.IndexFunc(list, func(o Option) bool { return o.Name == nameOf(name) })
-	if k < 0 {
-		return Option{}, false
+	for _, o := range Options(of) {
+		if o.Name == nameOf(name) {
+			return o, true
+		}
 	}
-	return list[k], true
+	return Option{}, false
 }
 
 // autoWord is the value of an option that follows from the data.
 const autoWord = "auto"
 
-// autoCode is the number that stands for autoWord.
-func (o Option) autoCode() string {
-	return map[bool]string{true: "-1", false: "0"}[strings.HasPrefix(o.tag("range"), "[0")]
-}
-
-func (o Option) auto() bool { return o.tag("auto") != "" }
-
 // String implements pflag.Value.
 func (o Option) String() string {
-	if text := valueText(o.field); text != o.autoCode() || !o.auto() {
-		return text
+	text := valueText(o.field)
+	if auto := o.tag("auto"); auto != "" && text == auto {
+		return autoWord
 	}
-	return autoWord
+	return text
 }
 
 func valueText(v reflect.Value) string {
@@ -124,8 +119,8 @@ func (o Option) isDefault() bool {
 
 // Set implements pflag.Value. A wrong text changes nothing.
 func (o Option) Set(text string) error {
-	if o.auto() && text == autoWord {
-		text, o.tag = o.autoCode(), func(string) string { return "" } // without tags no range refuses it
+	if auto := o.tag("auto"); auto != "" && text == autoWord {
+		text, o.tag = auto, func(string) string { return "" } // without tags no range refuses it
 	}
 	value := reflect.New(o.field.Type()).Elem()
 	value.Set(o.field)
@@ -164,9 +159,9 @@ func (o Option) read(field reflect.Value, text string) (err error) {
 	}
 	switch {
 	case err != nil:
-		return errors.New("want " + want + map[bool]string{true: ", or auto"}[o.auto()])
+		return errors.New("want " + want + map[bool]string{true: ", or auto"}[o.tag("auto") != ""])
 	case o.Choices != nil && text != o.Default && !slices.Contains(o.Choices, text):
-		return fmt.Errorf("want %s%s", either(o.Choices), DidYouMean(text, o.Choices))
+		return fmt.Errorf("want %s%s", english.WordSeries(o.Choices, "or"), DidYouMean(text, o.Choices))
 	case o.tag("range") != "":
 		x := field.Convert(reflect.TypeFor[float64]()).Float() // a duration's text is no number
 		return checkRange(x, o.tag("range"))
@@ -270,15 +265,7 @@ func has(of any, option string) (flag string, there bool) {
 		return "--" + flagOf(name), known && !o.isDefault()
 	}
 	allowed := words(values, "|")
-	return "--" + flagOf(name) + " " + either(allowed), known && slices.Contains(allowed, o.String())
-}
-
-// either joins words to "a, b or c".
-func either(words []string) string {
-	if n := len(words); n > 1 {
-		return strings.Join(words[:n-1], ", ") + " or " + words[n-1]
-	}
-	return strings.Join(words, "")
+	return "--" + flagOf(name) + " " + english.WordSeries(allowed, "or"), known && slices.Contains(allowed, o.String())
 }
 
 // Sizes are numbers of nodes to sample, one a layer, the layer next to the output first. One

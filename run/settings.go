@@ -16,12 +16,12 @@ import (
 // arg the word for the value in the help, in ASCII for pflag, which aligns bytes. with names the
 // options that the option needs, without those that it excludes, and why the reason. exact and
 // control say why exact input or a control variate excludes the option, with any value beside the
-// default or with the one in when. An option with auto may be "auto", and is then 0, or −1 where 0
-// is a value. A limit of 0 is off.
+// default or with the one in when. An option with auto may be "auto", and is then the number in the
+// tag, which is no other value. A limit of 0 is off.
 type Settings struct {
 	Data       string `json:"data" group:"Data and sampling" default:"synth:demo" arg:"SPEC" help:"data SPEC; gcn datasets list shows all kinds"`
 	Method     string `json:"method" group:"Data and sampling" arg:"NAME" help:"sampling method NAME, perhaps with parts: ladies?flat=1&draw=poisson; gcn methods lists them (default: ladies-cv, or ladies-flat-debiased where the model keeps no histories)"`
-	Samples    Sizes  `json:"samples" group:"Data and sampling" range:"[1," arg:"N,..." auto:"from the data" help:"nodes drawn per layer, next to the output first, or one number for all; auto: as gcn study advise recommends (default: 512; ladies-cv 1024; node-wise methods: 2 neighbours per node)"`
+	Samples    Sizes  `json:"samples" group:"Data and sampling" range:"[1," arg:"N,..." auto:"0" help:"nodes drawn per layer, next to the output first, or one number for all; auto: as gcn study advise recommends (default: 512; ladies-cv 1024; node-wise methods: 2 neighbours per node)"`
 	ExactInput bool   `json:"exact_input" group:"Data and sampling" help:"propagate the features once, over all neighbours, and sample only the other layers: one number fewer in --samples"`
 
 	Layers     int     `json:"layers" group:"Model" when:"1" exact:"the only propagation is then exact, and nothing is left to sample; use --method full, or more layers" range:"[1,1000]" help:"graph convolutions (default: as many as --samples has numbers, else 2)"`
@@ -49,9 +49,9 @@ type Settings struct {
 	ClassifierDropout float64 `json:"classifier_dropout" group:"Model,rare" default:"0.2" range:"[0,1)" help:"share of the classifier's inputs dropped again; not with --model equation"`
 
 	Batch       int     `json:"batch" group:"Training" default:"1024" range:"[1," help:"training nodes per mini-batch"`
-	MaxBatches  int     `json:"max_batches" group:"Training" default:"auto" range:"[0," arg:"N|auto" auto:"from the data" help:"stop after this many mini-batches; 0: no limit; auto: 65 passes over the training nodes, at least 3250, or as --epochs says"`
-	EvalEvery   int     `json:"eval_every" group:"Training" default:"auto" range:"[1," arg:"N|auto" auto:"from the data" help:"mini-batches between two validation scores; auto: the scores are about a quarter of the work, and at most one in a pass over the training nodes, unless --max-batches or --patience ask for more"`
-	Patience    int     `json:"patience" group:"Training" default:"auto" range:"[0," arg:"N|auto" auto:"from --batch" help:"stop after this many mini-batches without a better validation score; 0: no limit; auto: 800, more where --batch times --micro is below 1024"`
+	MaxBatches  int     `json:"max_batches" group:"Training" default:"auto" range:"[0," arg:"N|auto" auto:"-1" help:"stop after this many mini-batches; 0: no limit; auto: 65 passes over the training nodes, at least 3250, or as --epochs says"`
+	EvalEvery   int     `json:"eval_every" group:"Training" default:"auto" range:"[1," arg:"N|auto" auto:"0" help:"mini-batches between two validation scores; auto: the scores are about a quarter of the work, and at most one in a pass over the training nodes, unless --max-batches or --patience ask for more"`
+	Patience    int     `json:"patience" group:"Training" default:"auto" range:"[0," arg:"N|auto" auto:"-1" help:"stop after this many mini-batches without a better validation score; 0: no limit; auto: 800, more where --batch times --micro is below 1024"`
 	LR          float64 `json:"lr" group:"Training" default:"0.03" range:"(0," help:"Adam's step size; 0.005 where a trial takes layer norm"`
 	WeightDecay float64 `json:"weight_decay" group:"Training" default:"0" range:"[0," help:"Adam's L2 coefficient"`
 	Seed        uint64  `json:"seed" group:"Training" default:"1" help:"seed of all random decisions"`
