@@ -3,7 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"time"
 
@@ -20,13 +20,13 @@ import (
 // Open opens the device. It stays open until the process ends.
 func (p *Plan) Open() (err error) {
 	p.GPU, err = ops.OpenDevice(p.Device)
-	switch {
-	case err != nil && !ops.CUDA:
-		return p.refuse("device", " %s: %w; or use --device cpu", p.Device, err)
-	case err != nil:
-		return fmt.Errorf("--device %s: %w; or use --device cpu", p.Device, err)
+	if err != nil {
+		err = p.refuse("device", " %s: %w; or use --device cpu", p.Device, err)
 	}
-	return nil
+	if ops.CUDA { // it is no error of the command line
+		err = errors.Unwrap(err)
+	}
+	return err
 }
 
 // Propagate computes P·X of the data with exact input, unless it is there already. It calls
@@ -63,10 +63,7 @@ func (p *Plan) NewModel(ctx context.Context, data *datasets.Data) (*layers.GCN, 
 
 // Sampler builds the sampler over data.
 func (p *Plan) Sampler(data *datasets.Data) (samplers.Sampler, error) {
-	fresh, err := ParseMethod(p.Method.String()) // a sampler has one graph
-	if err != nil {
-		return nil, err
-	}
+	fresh, _ := ParseMethod(p.Method.String()) // a sampler has one graph
 	return samplers.Configure(fresh.Sampler, samplers.Config{
 		Laplacian: data.Laplacian(), Train: data.Split.Train, Features: data.Features, Layers: p.SampledLayers(), Sizes: p.Samples,
 		ExactInput: p.ExactInput, KeepSelf: p.first("conv", "own_state", "hidden_residual") != "",
@@ -76,6 +73,7 @@ func (p *Plan) Sampler(data *datasets.Data) (samplers.Sampler, error) {
 // modelOptions returns the options of the model, except those that follow from the data.
 func (p *Plan) modelOptions() layers.GCNOptions {
 	o := layers.GCNOptions{
+		Form:       map[string]layers.Form{equation: layers.FormEquation}[p.Model],
 		Hidden:     p.Hidden,
 		Residual:   p.Residual,
 		Seed:       p.Seed,
@@ -103,9 +101,6 @@ func (p *Plan) modelOptions() layers.GCNOptions {
 	}
 	if p.Conv == gat {
 		o.Heads, o.OutputHeads, o.AttentionDropout, o.PlainAttention = p.Heads, p.OutputHeads, p.AttentionDropout, p.PlainAttention
-	}
-	if p.Model == equation {
-		o.Form = layers.FormEquation
 	}
 	return o
 }

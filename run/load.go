@@ -48,8 +48,7 @@ func Values(fs *pflag.FlagSet) []Value {
 }
 
 // New returns the default settings.
-func New() Settings {
-	var s Settings
+func New() (s Settings) {
 	setDefaults(&s)
 	return s
 }
@@ -89,7 +88,7 @@ func unknown(name string) error {
 	for _, o := range Options(new(Settings)) {
 		names = append(names, o.Name)
 	}
-	return fmt.Errorf("unknown option %q%s", name, DidYouMean(nameOf(name), names))
+	return fmt.Errorf("unknown option %q%s", name, DidYouMean(name, names))
 }
 
 // From returns the value that set an option.
@@ -267,10 +266,7 @@ func (o *Output) Files(ctx context.Context) (recipe, file, saved *File, err erro
 func Load(recipe, file, saved *File, line []Value) (Settings, error) {
 	s := New()
 	for _, f := range []*File{recipe, file, saved} {
-		if f == nil {
-			continue
-		}
-		if err := s.Set(f.Values...); err != nil {
+		if err := s.Set(cmp.Or(f, new(File)).Values...); err != nil {
 			return s, err
 		}
 	}

@@ -109,12 +109,9 @@ func parseKeys(keys any, name, query, group string) error {
 
 // takeParts gives the method a sampler of its keys' parts, and of its name's parts for the others.
 func (m *Method) takeParts() error {
-	base, variant, _ := strings.Cut(m.Name, "-")
+	base, variant, _ := strings.Cut(strings.Replace(m.Name, "neighbor-", "ladies-", 1), "-")
 	if base == "neighbor" {
-		base = "ladies"
-		if variant == "" {
-			base = uniform
-		}
+		base = uniform
 	}
 	name, flat := cmp.Or(m.Importance, base), m.Flat || strings.HasPrefix(variant, "flat")
 	importance, draw := samplers.Importances(flat)[name], samplers.Draws()[cmp.Or(m.Draw, "wrs")]

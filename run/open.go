@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
@@ -122,8 +120,3 @@ func IfMoved(err error) error {
 
 // SeedFolder returns the name of one run's folder inside the folder of several runs.
 func SeedFolder(seed uint64) string { return fmt.Sprintf("seed-%d", seed) }
-
-func isSeedFolder(name string) bool {
-	seed, err := strconv.ParseUint(strings.TrimPrefix(name, "seed-"), 10, 64)
-	return err == nil && name == SeedFolder(seed)
-}

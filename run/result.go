@@ -20,7 +20,6 @@ type Result struct {
 	Conv       string `json:"conv"`
 	Metric     string `json:"metric"`
 	train.Result
-	Seed        uint64  `json:"seed"`
 	Micro       int     `json:"micro"`                 // mini-batches of an update
 	InputBytes  int64   `json:"input_bytes,omitempty"` // of P·X with exact input
 	PeakRSS     float64 `json:"peak_rss_mb"`
@@ -53,7 +52,6 @@ func (j *Job) result(p *Plan, history *train.Result, data *datasets.Data, dir st
 		Conv:        p.Conv,
 		Metric:      string(data.Metric),
 		Result:      *history,
-		Seed:        p.Seed,
 		Micro:       p.Micro,
 		PeakRSS:     machine.PeakRSS(),
 		BLAS:        machine.BLAS(),

@@ -102,7 +102,9 @@ func (j *Job) openSeveral() (*rundir.Folder, error) {
 func (j *Job) beginSeveral(folder *rundir.Folder, data *datasets.Data) error {
 	entries, err := os.ReadDir(folder.Path("."))
 	for _, e := range entries {
-		if err == nil && j.Overwrite && isSeedFolder(e.Name()) && e.Name() != SeedFolder(j.Seed) {
+		var seed uint64
+		_, _ = fmt.Sscanf(e.Name(), "seed-%d", &seed) // 0: another name
+		if err == nil && j.Overwrite && e.Name() == SeedFolder(seed) && seed != j.Seed {
 			err = removeRun(folder.Path(e.Name()))
 		}
 	}
@@ -163,12 +165,12 @@ func (j *Job) Once(ctx context.Context, data *datasets.Data, dir string, seed ui
 	}
 	history, err := train.Fit(ctx, model, data, options)
 	if err != nil {
-		if history != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			message := fmt.Sprintf("interrupted after %d batches; to go on: gcn train --out %s --resume", history.Batches, ShellWord(j.Out))
+		if history != nil && errors.Is(err, ctx.Err()) {
+			then := fmt.Sprintf("to go on: gcn train --out %s --resume", ShellWord(j.Out))
 			if file, is := errors.AsType[*fs.PathError](err); is { // the last checkpoint could not be written
-				message = fmt.Sprintf("interrupted after %d batches; not saved: %v", history.Batches, file)
+				then = fmt.Sprintf("not saved: %v", file)
 			}
-			err = Interrupted{err, message}
+			err = Interrupted{err, fmt.Sprintf("interrupted after %d batches; %s", history.Batches, then)}
 		}
 		return nil, err
 	}
