@@ -29,7 +29,7 @@ type Plan struct {
 	ExactInput        bool
 	ClassifierDropout float64
 	Seeds             string
-	Linear            bool // control
+	Linear            bool // the linear part of the control
 
 	GPU   *ops.Device        // of Open; nil: the CPU
 	Exact *layers.ExactInput // of Propagate; nil: none
@@ -48,7 +48,7 @@ const defaultSamples = 512 // a layer
 // Samples auto the plan has no samples, and stands for the advice on them.
 func (s Settings) Plan() (*Plan, error) {
 	p := &Plan{Settings: s, Default: s.Method == ""}
-	for _, step := range []func() error{p.checkValues, p.take, p.checkOpponents, p.checkRules, p.takeLinear, p.takeSamples} {
+	for _, step := range []func() error{p.checkValues, p.take, p.checkOpponents, p.checkRules, p.takeSamples} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -93,6 +93,8 @@ func (p *Plan) take() (err error) {
 	if p.Seeds = cmp.Or(p.Settings.Seeds, seedsUniform); p.Method.GradientSeeds {
 		p.Seeds = cmp.Or(p.Settings.Seeds, "gradient")
 	}
+	fits := p.Layers == 2 && p.modelOptions().CheckLinearControl() == nil
+	p.Linear = p.Method.Linear == "1" || p.Method.Linear == "" && p.Method.LinearControl && fits
 	return nil
 }
 
@@ -181,31 +183,17 @@ func (p *Plan) checkRules() error {
 		{m.Controlled() && !m.Refreshed() && p.Micro > 1 && p.Layers > 1, "method", micro(name, "the next mini-batch needs the histories of this one", "--method ladies-cv")},
 		{m.Control != "" && m.Controlled() && !p.ExactInput && p.Layers == 1, "method", fmt.Sprintf(" %s with --layers 1: the only layer reads features, so there are no activations to keep", name)},
 		{m.Half && p.Device != "cpu", "method", fmt.Sprintf(" %s: half=1 is for the CPU: leave it out with --device %s", name, p.Device)},
+		{m.Linear == "1" && (!m.Refreshed() || !p.ExactInput), "method", " " + name + ": linear=1 needs --exact-input, which ladies-cv and mvs have"},
+		{m.Linear == "1" && p.Layers != 2, "method", fmt.Sprintf(" %s: linear=1 is for two layers, not for --layers %d: above a sampled layer the propagated input is not known", name, p.Layers)},
 	} {
 		if rule.refused {
 			return p.refuse(rule.option, "%s", rule.why)
 		}
 	}
+	if wrong, excluded := errors.AsType[*layers.OptionError](p.modelOptions().CheckLinearControl()); excluded && p.Linear {
+		return p.refuse(nameInFile(wrong.Option), ": %s", wrong.Reason)
+	}
 	return nil
-}
-
-// takeLinear sets the linear control: the method's own if none is given.
-func (p *Plan) takeLinear() (err error) {
-	given := p.Method.Keys.Linear
-	wrong, excluded := errors.AsType[*layers.OptionError](p.modelOptions().CheckLinearControl())
-	switch {
-	case !p.Method.Refreshed() || !p.ExactInput:
-		err = p.refuse("method", " %s: linear=1 needs --exact-input, which ladies-cv and mvs have", p.Method.String())
-	case p.Layers != 2:
-		err = p.refuse("method", " %s: linear=1 is for two layers, not for --layers %d: above a sampled layer the propagated input is not known", p.Method.String(), p.Layers)
-	case excluded:
-		err = p.refuse(nameInFile(wrong.Option), ": %s", wrong.Reason)
-	}
-	p.Linear = err == nil && (given == "1" || given == "" && p.Method.LinearControl)
-	if given != "1" {
-		return nil
-	}
-	return err
 }
 
 // SampledLayers returns the number of layers that the sampler draws.
