@@ -21,24 +21,28 @@ const adviceBatches = 200
 // for samples auto, and the paper's method if none was given and the default one would keep more
 // than most bytes of P·X and of histories. progress counts the mini-batches of the advice.
 func (j *Job) Resolve(ctx context.Context, data *datasets.Data, most int64, progress func(done, total int)) (err error) {
-	values := []Value{{Option: "layers", Text: strconv.Itoa(j.Layers)}}
+	options := map[string]string{"layers": strconv.Itoa(j.Layers)}
 	bytes := 4 * int64(data.Nodes()) * int64(data.Features.Cols+(j.Layers-1)*j.Hidden)
 	s := j.Settings
 	switch {
 	case s.Samples.Auto():
-		values, err = j.advise(ctx, data, values, progress)
+		err = j.advise(ctx, data, options, progress)
 	case j.Default && j.Method.Name == DefaultMethod && bytes > most:
 		j.Say("%s would keep %s of P·X and histories of activations, so the method is %s; --method %s takes it all the same",
 			DefaultMethod, Bytes(bytes), PaperMethod, DefaultMethod)
-		values = append(values, Value{Option: "method", Text: PaperMethod})
+		options["method"] = PaperMethod
 		if n := len(s.Samples); n > 1 && n < j.Layers && !s.ExactInput { // the input is sampled, too
-			values = append(values, Value{Option: "samples", Text: fmt.Sprint(s.Samples, ",", s.Samples[n-1])})
+			options["samples"] = fmt.Sprint(s.Samples, ",", s.Samples[n-1])
 		}
 	default:
 		return nil
 	}
 	if err != nil {
 		return err
+	}
+	var values []Value
+	for name, text := range options {
+		values = append(values, Value{Option: name, Text: text})
 	}
 	return j.Take(values)
 }
@@ -83,10 +87,10 @@ func (p *Plan) ChooseLimits(data *datasets.Data) {
 	}
 }
 
-// advise adds the samples, the method and exact input. It measures the errors of one propagation,
+// advise sets the samples, the method and exact input. It measures the errors of one propagation,
 // and then trains the candidates of gcn study advise for a few mini-batches; of a method that was
 // given it measures the errors only, and chooses the samples only.
-func (j *Job) advise(ctx context.Context, data *datasets.Data, values []Value, progress func(done, total int)) ([]Value, error) {
+func (j *Job) advise(ctx context.Context, data *datasets.Data, options map[string]string, progress func(done, total int)) error {
 	what := study.Advise{Layers: j.SampledLayers(), Batch: j.Batch, Seed: j.Seed}
 	trials := study.Trials{Layers: j.Layers, Hidden: j.Hidden, Batches: adviceBatches, Progress: progress}
 	if !j.Default {
@@ -102,7 +106,7 @@ func (j *Job) advise(ctx context.Context, data *datasets.Data, values []Value, p
 	j.Say("--samples auto: measuring the errors of sample sizes on %s%s", j.Data, training)
 	advice, err := Advice(ctx, data, what, trials, j.ExactInput)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	method, samples, exact := advice.Method, Sizes(advice.Samples), j.ExactInput || advice.ExactInput
 	if !j.Default { // the advice may be the method full, without samples
@@ -112,11 +116,8 @@ func (j *Job) advise(ctx context.Context, data *datasets.Data, values []Value, p
 		}
 	}
 	j.Say("--samples auto: %s, exact input %v; gcn study advise gives the reasons", MethodText(method, samples), exact)
-	return append(values,
-		Value{Option: "samples", Text: samples.String()},
-		Value{Option: "method", Text: method},
-		Value{Option: "exact_input", Text: strconv.FormatBool(exact)},
-	), nil
+	options["samples"], options["method"], options["exact_input"] = samples.String(), method, strconv.FormatBool(exact)
+	return nil
 }
 
 // MethodText is a method with its sample sizes, for messages and tables.

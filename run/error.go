@@ -50,10 +50,10 @@ func DidYouMean(given string, names []string) string {
 
 // OldFlag says where an option is given that has no flag, or returns "".
 func OldFlag(name string) string {
-	for k, keys := range []any{new(Keys), new(ScheduleKeys)} {
+	for flag, keys := range map[string]any{"--method": new(Keys), "--schedule": new(ScheduleKeys)} {
 		if o, ok := find(keys, name); ok {
 			example, _, _ := strings.Cut(o.Group, "|")
-			return fmt.Sprintf("is a key of %s: %[1]s '%s?%s=%s'", []string{"--method", "--schedule"}[k], example, o.Flag(), cmp.Or(o.Default, "…"))
+			return fmt.Sprintf("is a key of %s: %[1]s '%s?%s=%s'", flag, example, o.Flag(), cmp.Or(o.Default, "…"))
 		}
 	}
 	if o, ok := find(new(Settings), name); ok && o.File {

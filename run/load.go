@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -158,9 +157,8 @@ func Parse(path string, text []byte) (*File, error) {
 		token, _ := d.ReadToken()
 		name := token.String()
 		v := Value{Option: nameOf(name), Place: place(d.InputOffset())}
-		value, _ := d.ReadValue()
 		var err error
-		if v.Text, err = flagText(value); err != nil {
+		if v.Text, err = flagText(d); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", v.Place, name, err)
 		}
 		if before, again := all[v.Option]; again {
@@ -171,8 +169,8 @@ func Parse(path string, text []byte) (*File, error) {
 	if f.Fingerprint, f.OfRun = all["fingerprint"].Text, f.Has("fingerprint"); !f.OfRun {
 		return f, nil
 	}
-	if number := cmp.Or(all[rundir.SchemaField].Text, "not set"); number != strconv.Itoa(rundir.Schema) {
-		return nil, fmt.Errorf("config: %s: %w", path, rundir.SchemaError(number))
+	if _, err := rundir.DecodeConfig(text); err != nil { // of another schema
+		return nil, fmt.Errorf("config: %s: %w", path, err)
 	}
 	f.Values = slices.DeleteFunc(f.Values, func(v Value) bool { return rundir.Derived(v.Option) })
 	for k := range f.Values {
@@ -181,23 +179,21 @@ func Parse(path string, text []byte) (*File, error) {
 	return f, nil
 }
 
-// flagText returns a value, or the elements of a list, as a flag would get it.
-func flagText(value jsontext.Value) (string, error) {
-	list := []jsontext.Value{value}
-	if value.Kind() == '[' {
-		_ = json.Unmarshal(value, &list, jsontext.AllowDuplicateNames(true)) // it is a list
-	}
+// flagText reads a value, or the elements of a list, as a flag would get it. No read fails.
+func flagText(d *jsontext.Decoder) (string, error) {
 	var words []string
-	for _, v := range list {
-		switch v.Kind() {
-		case '"':
-			v, _ = jsontext.AppendUnquote(nil, v)
-		case 'n', '{', '[':
+	for {
+		token, _ := d.ReadToken()
+		switch kind := token.Kind(); {
+		case kind == 'n' || kind == '{' || d.StackDepth() > 2: // 2: in a list
 			return "", errors.New("want a string, a number, true, false or a list of them")
+		case kind != '[' && kind != ']':
+			words = append(words, token.String())
 		}
-		words = append(words, string(v))
+		if d.StackDepth() == 1 {
+			return strings.Join(words, ","), nil
+		}
 	}
-	return strings.Join(words, ","), nil
 }
 
 //go:embed recipes.json

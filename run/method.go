@@ -59,12 +59,11 @@ func ParseMethod(text string) (Method, error) {
 	if name == uniform {
 		base = "ladies"
 	}
-	all := samplers.Methods()
-	k := slices.IndexFunc(all, func(m samplers.Method) bool { return m.Name == base })
+	k := slices.Index(MethodNames(), base)
 	if k < 0 {
 		return Method{}, fmt.Errorf("no method %q%s; there are: %s", name, DidYouMean(name, MethodNames()), strings.Join(MethodNames(), ", "))
 	}
-	m := Method{Method: all[k]}
+	m := Method{Method: samplers.Methods()[k]}
 	m.Name = name
 	group, _, _ := strings.Cut(name, "-")
 	if m.Refreshed() {
@@ -116,13 +115,11 @@ func (m *Method) takeParts() error {
 	name, flat := cmp.Or(m.Importance, base), m.Flat || strings.HasPrefix(variant, "flat")
 	importance, draw := samplers.Importances(flat)[name], samplers.Draws()[cmp.Or(m.Draw, "wrs")]
 	layerWise, is := m.Sampler.(*samplers.LayerWise)
-	weight := samplers.DefaultWeight(draw)
-	switch {
-	case m.Weight != "":
-		weight = samplers.Weights()[m.Weight]
-	case is && draw == samplers.WithoutReplacement{}:
-		weight = layerWise.Weight
+	var own samplers.Weight
+	if is && draw == (samplers.WithoutReplacement{}) {
+		own = layerWise.Weight
 	}
+	weight := cmp.Or(samplers.Weights()[m.Weight], own, samplers.DefaultWeight(draw))
 	switch err := weight.Check(draw); {
 	case m.Neighborhood && name != "fastgcn":
 		return fmt.Errorf("the candidates of importance %q are the neighborhood already; the option is for fastgcn", name)

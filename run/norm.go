@@ -23,11 +23,10 @@ const (
 // TryNorm returns the options of layer norm if the model reaches a better validation score with them
 // in a trial. It returns nil without a trial if the method is not the default one, if options of the
 // norm or of the limit were given, or if ranks hold the data in parts. A mini-batch must be a part of
-// the training nodes: the scores of a trial on fewer nodes say nothing. progress counts the
-// mini-batches.
+// the training nodes: the scores of a trial on fewer nodes say nothing. progress, if not nil, counts
+// the mini-batches.
 func (j *Job) TryNorm(ctx context.Context, data *datasets.Data, progress func(done, total int)) ([]Value, error) {
-	limited := j.MaxBatches >= 0 || j.Epochs > 0
-	if j.Method.String() != DefaultMethod || limited || j.Given("layer_norm") || j.Given("batch_norm") ||
+	if j.Method.String() != DefaultMethod || j.MaxBatches >= 0 || j.Epochs > 0 || j.Given("layer_norm") || j.Given("batch_norm") ||
 		j.Partition != none || len(data.Split.Train) < j.Batch || len(data.Split.Valid) == 0 {
 		return nil, nil
 	}
@@ -42,7 +41,9 @@ func (j *Job) TryNorm(ctx context.Context, data *datasets.Data, progress func(do
 	for k, options := range [][]Value{nil, norm} {
 		debug.FreeOSMemory() // of the model before
 		history, err := j.try(ctx, data, options, func(p train.Progress) {
-			progress(k*normBatches+p.Batch, 2*normBatches)
+			if progress != nil {
+				progress(k*normBatches+p.Batch, 2*normBatches)
+			}
 		})
 		switch {
 		case errors.Is(err, train.ErrNotFinite):

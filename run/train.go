@@ -195,13 +195,14 @@ func (s *Settings) NewDir(word string, now time.Time) (dir string, err error) {
 		return "", fmt.Errorf("no folder for the run: %w", err)
 	}
 	name := fmt.Sprintf("%s-%s-%s-%d", now.Format("20060102-150405"), rundir.Slug(s.Data), rundir.Slug(word), s.Seed)
-	dir = filepath.Join("runs", name)
-	err = os.Mkdir(dir, 0o777)
-	for k := 2; errors.Is(err, fs.ErrExist); k++ {
-		dir = filepath.Join("runs", fmt.Sprint(name, ".", k))
-		err = os.Mkdir(dir, 0o777)
+	name = filepath.Join("runs", name)
+	dir = name
+	for k := 2; ; k++ {
+		if err = os.Mkdir(dir, 0o777); !errors.Is(err, fs.ErrExist) {
+			return dir, err
+		}
+		dir = fmt.Sprint(name, ".", k)
 	}
-	return dir, err
 }
 
 // Taken reports whether a folder holds a run already; "" does not.
