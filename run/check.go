@@ -36,10 +36,10 @@ type Plan struct {
 }
 
 const (
-	gat          = "gat"
-	none         = "none"
-	equation     = "equation"
-	seedsUniform = "uniform"
+	gat      = "gat"
+	none     = "none"
+	equation = "equation"
+	uniform  = "uniform" // of seeds, and a base of layer-wise methods beside ladies and fastgcn
 )
 
 const defaultSamples = 512 // a layer
@@ -69,9 +69,8 @@ func (p *Plan) checkValues() error {
 
 // take sets the values in use that follow from the method and from other options.
 func (p *Plan) take() (err error) {
-	name := p.Settings.Method
+	name := cmp.Or(p.Settings.Method, DefaultMethod)
 	if p.Default {
-		name = DefaultMethod
 		for _, o := range p.opponents() {
 			p.Because, name = o.onLine(), PaperMethod
 		}
@@ -90,7 +89,7 @@ func (p *Plan) take() (err error) {
 	if p.Model != equation {
 		p.ClassifierDropout = p.Settings.ClassifierDropout
 	}
-	if p.Seeds = cmp.Or(p.Settings.Seeds, seedsUniform); p.Method.GradientSeeds {
+	if p.Seeds = cmp.Or(p.Settings.Seeds, uniform); p.Method.GradientSeeds {
 		p.Seeds = cmp.Or(p.Settings.Seeds, "gradient")
 	}
 	fits := p.Layers == 2 && p.modelOptions().CheckLinearControl() == nil
@@ -124,12 +123,11 @@ func (p *Plan) checkOpponents() error {
 		exact, than = "exact input", ": use another method than "+p.Method.String()
 	}
 	for _, o := range slices.Backward(p.opponents()) {
-		value := strings.TrimPrefix(o.onLine(), "--"+o.Flag())
 		switch {
 		case p.Method.Controlled() && o.tag("control") != "":
-			return p.refuse(o.Name, "%s excludes control variates: %s: use another method than %s", value, o.tag("control"), p.Method.String())
+			return p.refuse(o.Name, "%s excludes control variates: %s: use another method than %s", o.value(), o.tag("control"), p.Method.String())
 		case p.ExactInput && o.tag("exact") != "":
-			return p.refuse(o.Name, "%s excludes %s: %s%s", value, exact, o.tag("exact"), than)
+			return p.refuse(o.Name, "%s excludes %s: %s%s", o.value(), exact, o.tag("exact"), than)
 		}
 	}
 	return nil
@@ -149,13 +147,10 @@ func (s *Settings) first(options ...string) string {
 // checkRules checks the options beside one another and beside the method.
 func (p *Plan) checkRules() error {
 	m, name := &p.Method, p.Method.String()
-	important := p.Seeds != seedsUniform
+	important := p.Seeds != uniform
 	seeds, chosen, uniformly := "seeds", p.Seeds, "--seeds uniform"
 	if m.GradientSeeds {
 		seeds, chosen, uniformly = "method", m.Name, "--method ladies-cv"
-	}
-	micro := func(what, why, other string) string {
-		return fmt.Sprintf(" %s does not go with --micro %d: %s, which another rank may have; take %s, or --micro 1", what, p.Micro, why, other)
 	}
 	learned := p.first("micro", "conv", "edge_dropout", "own_state", "hidden_residual")
 	sized := slices.DeleteFunc(study.LayerWiseMethods(), study.SamplesChange)
@@ -170,7 +165,7 @@ func (p *Plan) checkRules() error {
 			fmt.Sprintf(" auto chooses for layer-wise methods without keys, not for %s: leave out --method, or take one of %s", name, strings.Join(sized, ", "))},
 
 		{m.GradientSeeds && !important, "seeds", " uniform: --method " + m.Name + " draws mini-batches by importance: want gradient or loss; for uniform ones use --method ladies-cv"},
-		{important && p.Micro > 1, seeds, micro(chosen, "the next mini-batch needs the scores of this one", uniformly)},
+		{important && p.Micro > 1, seeds, fmt.Sprintf(" %s does not go with --micro %d: the next mini-batch needs the scores of this one, which another rank may have; take %s, or --micro 1", chosen, p.Micro, uniformly)},
 		{important && m.OwnOutputs(), "seeds", fmt.Sprintf(" %s does not go with --method %s, whose sampler draws output nodes of its own: use --seeds uniform, or another method", p.Seeds, m.Name)},
 		{important && p.BatchesPerEpoch == 0, seeds, " " + chosen + " does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch"},
 
@@ -178,10 +173,10 @@ func (p *Plan) checkRules() error {
 		{p.Conv == gat && p.Hidden%p.Heads != 0, "hidden", fmt.Sprintf(" %d: want a multiple of --heads %d", p.Hidden, p.Heads)},
 		{p.Partition == "all" && p.EvalEvery == 0, "partition", " all excludes --eval-every auto, the default: one rank alone cannot count the operations of an evaluation; say a number of updates"},
 
-		{p.Given("exact_input") && m.ExactInput && !p.Settings.ExactInput, "exact_input", fmt.Sprintf("=false: --method %s has exact input; use another method, such as %s", name, PaperMethod)},
+		{p.Given("exact_input") && m.ExactInput && !p.Settings.ExactInput, "exact_input", "=false: --method " + name + " has exact input; use another method, such as " + PaperMethod},
 		{m.Learned() && learned != "", "method", fmt.Sprintf(" %s excludes %s: its sampler learns from each mini-batch, which may then have other entries of P, or which another rank may have; take another method, such as %s", name, learned, PaperMethod)},
-		{m.Controlled() && !m.Refreshed() && p.Micro > 1 && p.Layers > 1, "method", micro(name, "the next mini-batch needs the histories of this one", "--method ladies-cv")},
-		{m.Control != "" && m.Controlled() && !p.ExactInput && p.Layers == 1, "method", fmt.Sprintf(" %s with --layers 1: the only layer reads features, so there are no activations to keep", name)},
+		{m.Controlled() && !m.Refreshed() && p.Micro > 1 && p.Layers > 1, "method", fmt.Sprintf(" %s does not go with --micro %d: the next mini-batch needs the histories of this one, which another rank may have; take --method ladies-cv, or --micro 1", name, p.Micro)},
+		{m.Control != "" && m.Controlled() && !p.ExactInput && p.Layers == 1, "method", " " + name + " with --layers 1: the only layer reads features, so there are no activations to keep"},
 		{m.Half && p.Device != "cpu", "method", fmt.Sprintf(" %s: half=1 is for the CPU: leave it out with --device %s", name, p.Device)},
 		{m.Linear == "1" && (!m.Refreshed() || !p.ExactInput), "method", " " + name + ": linear=1 needs --exact-input, which ladies-cv and mvs have"},
 		{m.Linear == "1" && p.Layers != 2, "method", fmt.Sprintf(" %s: linear=1 is for two layers, not for --layers %d: above a sampled layer the propagated input is not known", name, p.Layers)},

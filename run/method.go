@@ -41,8 +41,6 @@ const (
 	PaperMethod   = "ladies-flat-debiased"
 )
 
-const uniform = "uniform" // a base of layer-wise methods beside ladies and fastgcn
-
 // MethodNames returns the names of the methods.
 func MethodNames() []string {
 	var names []string
@@ -127,13 +125,13 @@ func (m *Method) takeParts() error {
 		return fmt.Errorf("importance %q has no norms to flatten", name)
 	case err != nil:
 		return err
-	case m.Population == populationNodes && weight != (samplers.Debiased{}):
+	case m.Population == "nodes" && weight != (samplers.Debiased{}):
 		return fmt.Errorf("population=nodes goes with weight=debiased only")
 	}
 	if m.Neighborhood {
 		importance = samplers.FastGCN{Flat: flat, Neighborhood: true}
 	}
-	if m.Population == populationNodes {
+	if m.Population == "nodes" {
 		weight = samplers.Debiased{Population: samplers.AllNodes}
 	}
 	if s, is := m.Sampler.(*samplers.Neighbor); is {
@@ -153,8 +151,6 @@ func (m *Method) takeParts() error {
 	}
 	return nil
 }
-
-const populationNodes = "nodes"
 
 // String returns the method as --method has it, with the keys that do not have their defaults.
 func (m *Method) String() string {

@@ -109,8 +109,11 @@ func valueText(v reflect.Value) string {
 // Type implements pflag.Value: it is the word for the value in the help.
 func (o Option) Type() string { return cmp.Or(o.tag("arg"), o.field.Kind().String()) }
 
+// value returns what stands on the command line after the flag: a space and the value, or nothing.
+func (o Option) value() string { return strings.TrimSuffix(" "+o.String(), " true") }
+
 // onLine returns the option with its value as on the command line.
-func (o Option) onLine() string { return strings.TrimSuffix("--"+o.Flag()+" "+o.String(), " true") }
+func (o Option) onLine() string { return "--" + o.Flag() + o.value() }
 
 // isDefault reports whether the value is the default.
 func (o Option) isDefault() bool {
@@ -241,15 +244,14 @@ func Check(of any) error {
 		if o.isDefault() {
 			continue
 		}
-		value := strings.TrimPrefix(o.onLine(), "--"+o.Flag())
 		for _, other := range words(o.tag("with"), ",") {
 			if flag, there := has(of, other); !there {
-				return s.refuse(o.Name, "%s needs %s", value, flag)
+				return s.refuse(o.Name, "%s needs %s", o.value(), flag)
 			}
 		}
 		for _, other := range words(o.tag("without"), ",") {
 			if flag, there := has(of, other); there {
-				return s.refuse(o.Name, "%s", strings.TrimSuffix(value+" excludes "+flag+": "+o.tag("why"), ": "))
+				return s.refuse(o.Name, "%s", strings.TrimSuffix(o.value()+" excludes "+flag+": "+o.tag("why"), ": "))
 			}
 		}
 	}

@@ -103,9 +103,9 @@ func summarize(runs []Result, dir string) *Result {
 			*time *= float64(len(runs))
 		}
 	}
-	for k := range runs {
-		sum.Batches += runs[k].Batches
-		sum.PeakRSS = max(sum.PeakRSS, runs[k].PeakRSS)
+	for _, r := range runs {
+		sum.Batches += r.Batches
+		sum.PeakRSS = max(sum.PeakRSS, r.PeakRSS)
 	}
 	sum.Best = mean(func(r Result) float64 { return r.Best })
 	sum.BestBatch = int(math.Round(mean(func(r Result) float64 { return float64(r.BestBatch) })))
