@@ -112,7 +112,7 @@ func (s *Settings) Limit() int {
 func (s *Settings) opponents() []Option {
 	return slices.DeleteFunc(Options(s), func(o Option) bool {
 		when := o.tag("when")
-		return o.tag("exact") == "" && o.tag("control") == "" || o.isDefault() || when != "" && when != o.String()
+		return o.tag("exact")+o.tag("control") == "" || o.isDefault() || when != "" && when != o.String()
 	})
 }
 

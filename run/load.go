@@ -154,8 +154,7 @@ func Parse(path string, text []byte) (*File, error) {
 	}
 	all, f, d := map[string]Value{}, &File{Path: path}, jsontext.NewDecoder(bytes.NewReader(text), twice)
 	for _, _ = d.ReadToken(); d.PeekKind() == '"'; { // no read fails
-		token, _ := d.ReadToken()
-		name := token.String()
+		name, _ := flagText(d)
 		v := Value{Option: nameOf(name), Place: place(d.InputOffset())}
 		var err error
 		if v.Text, err = flagText(d); err != nil {
@@ -179,7 +178,7 @@ func Parse(path string, text []byte) (*File, error) {
 	return f, nil
 }
 
-// flagText reads a value, or the elements of a list, as a flag would get it. No read fails.
+// flagText reads a name or a value, or the elements of a list, as a flag would get it. No read fails.
 func flagText(d *jsontext.Decoder) (string, error) {
 	var words []string
 	for {

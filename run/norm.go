@@ -16,7 +16,7 @@ import (
 // normInterval. With layer norm Adam's step size is normRate. The numbers are from docs/measurements.md.
 const (
 	normBatches  = 200
-	normInterval = 100
+	normInterval = "100"
 	normRate     = "0.005"
 )
 
@@ -70,7 +70,7 @@ func (j *Job) try(ctx context.Context, data *datasets.Data, options []Value, pro
 	schedule.Cosine = false // it hardly falls at its begin
 	err := trial.Take(append([]Value{
 		{Option: "max_batches", Text: strconv.Itoa(normBatches)},
-		{Option: "eval_every", Text: strconv.Itoa(normInterval)},
+		{Option: "eval_every", Text: normInterval},
 		{Option: "patience", Text: "0"},
 		{Option: "micro", Text: "1"},
 		{Option: "schedule", Text: schedule.String()},

@@ -52,7 +52,6 @@ func Open(ctx context.Context, dir string, o OpenOptions) (*Opened, error) {
 	if !saved.Has("method") { // a run from Go
 		s.Method = "full"
 	}
-	s.Device = "cpu"
 	r := &Opened{Dir: dir, Fingerprint: saved.Fingerprint}
 	switch {
 	case s.Runs > 1:

@@ -99,12 +99,12 @@ type Bound struct {
 }
 
 // Inference returns the bounds for inference on a device.
-func (b Bound) Inference(device string) (layers.InferenceBound, error) {
+func (b Bound) Inference(device string) (bound layers.InferenceBound, err error) {
 	if (b != Bound{}) && device != "cpu" {
-		return layers.InferenceBound{}, &OptionError{Option: "memory", Err: errors.New("--memory and --scratch are for --device cpu")}
+		return bound, &OptionError{Option: "memory", Err: errors.New("--memory and --scratch are for --device cpu")}
 	}
 	if _, err := os.ReadDir(b.Scratch); b.Scratch != "" && err != nil { // before the work, not after it
-		return layers.InferenceBound{}, fmt.Errorf("--scratch: %w", err)
+		return bound, fmt.Errorf("--scratch: %w", err)
 	}
 	return layers.InferenceBound{Memory: int64(b.Memory), Scratch: b.Scratch}, nil
 }
