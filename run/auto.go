@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
@@ -20,13 +21,15 @@ const adviceBatches = 200
 // Resolve gives the job a plan with the method and the samples that the data ask for: the advice
 // for samples auto, and the paper's method if none was given and the default one would keep more
 // than most bytes of P·X and of histories. progress counts the mini-batches of the advice.
-func (j *Job) Resolve(ctx context.Context, data *datasets.Data, most int64, progress func(done, total int)) (err error) {
+func (j *Job) Resolve(ctx context.Context, data *datasets.Data, most int64, progress func(done, total int)) error {
 	options := map[string]string{"layers": strconv.Itoa(j.Layers)}
 	bytes := 4 * int64(data.Nodes()) * int64(data.Features.Cols+(j.Layers-1)*j.Hidden)
 	s := j.Settings
 	switch {
 	case s.Samples.Auto():
-		err = j.advise(ctx, data, options, progress)
+		if err := j.advise(ctx, data, options, progress); err != nil {
+			return err
+		}
 	case j.Default && j.Method.Name == DefaultMethod && bytes > most:
 		j.Say("%s would keep %s of P·X and histories of activations, so the method is %s; --method %s takes it all the same",
 			DefaultMethod, Bytes(bytes), PaperMethod, DefaultMethod)
@@ -36,9 +39,6 @@ func (j *Job) Resolve(ctx context.Context, data *datasets.Data, most int64, prog
 		}
 	default:
 		return nil
-	}
-	if err != nil {
-		return err
 	}
 	var values []Value
 	for name, text := range options {
@@ -92,16 +92,14 @@ func (p *Plan) ChooseLimits(data *datasets.Data) {
 // given it measures the errors only, and chooses the samples only.
 func (j *Job) advise(ctx context.Context, data *datasets.Data, options map[string]string, progress func(done, total int)) error {
 	what := study.Advise{Layers: j.SampledLayers(), Batch: j.Batch, Seed: j.Seed}
-	trials := study.Trials{Layers: j.Layers, Hidden: j.Hidden, Batches: adviceBatches, Progress: progress}
+	trials := study.Trials{Layers: j.Layers, Hidden: j.Hidden, Progress: progress}
 	if !j.Default {
 		what.Methods = []string{j.Method.Name}
 	}
-	if !j.Default || j.Conv == gat || j.InputDropout > 0 {
-		trials.Batches = 0
-	}
 	training := ""
-	if trials.Batches > 0 && j.Layers > 1 && len(data.Split.Valid) > 0 {
-		training = fmt.Sprintf(", and training candidates for %d mini-batches each", trials.Batches)
+	if j.Default && j.Conv != gat && j.InputDropout == 0 && j.Layers > 1 && len(data.Split.Valid) > 0 {
+		trials.Batches = adviceBatches
+		training = fmt.Sprintf(", and training candidates for %d mini-batches each", adviceBatches)
 	}
 	j.Say("--samples auto: measuring the errors of sample sizes on %s%s", j.Data, training)
 	advice, err := Advice(ctx, data, what, trials, j.ExactInput)
@@ -122,10 +120,7 @@ func (j *Job) advise(ctx context.Context, data *datasets.Data, options map[strin
 
 // MethodText is a method with its sample sizes, for messages and tables.
 func MethodText(method string, samples Sizes) string {
-	if len(samples) == 0 {
-		return method
-	}
-	return method + ", samples " + samples.String()
+	return strings.TrimSuffix(method+", samples "+samples.String(), ", samples ")
 }
 
 // Advice measures the errors of sample sizes on data, and compares the candidates of gcn study
@@ -175,8 +170,8 @@ const fewSamples = 1.8
 // input, a control or attention, whose errors are others.
 func (p *Plan) FewSamples(ctx context.Context, model *layers.GCN, data *datasets.Data) string {
 	const most = 1e8 // numbers in the products of all nodes
-	measured := slices.Contains(study.LayerWiseMethods(), p.Method.String())
-	if len(p.Samples) == 0 || p.ExactInput || p.Conv == gat || !measured || p.Layers*p.Hidden*data.Nodes() > most {
+	if len(p.Samples) == 0 || p.ExactInput || p.Conv == gat || p.Layers*p.Hidden*data.Nodes() > most ||
+		!slices.Contains(study.LayerWiseMethods(), p.Method.String()) {
 		return ""
 	}
 	advice, err := study.Advise{

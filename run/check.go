@@ -89,9 +89,7 @@ func (p *Plan) take() (err error) {
 	if p.Model != equation {
 		p.ClassifierDropout = p.Settings.ClassifierDropout
 	}
-	if p.Seeds = cmp.Or(p.Settings.Seeds, uniform); p.Method.GradientSeeds {
-		p.Seeds = cmp.Or(p.Settings.Seeds, "gradient")
-	}
+	p.Seeds = cmp.Or(p.Settings.Seeds, map[bool]string{true: "gradient"}[p.Method.GradientSeeds], uniform)
 	fits := p.Layers == 2 && p.modelOptions().CheckLinearControl() == nil
 	p.Linear = p.Method.Linear == "1" || p.Method.Linear == "" && p.Method.LinearControl && fits
 	return nil
@@ -166,7 +164,7 @@ func (p *Plan) checkRules() error {
 
 		{m.GradientSeeds && !important, "seeds", " uniform: --method " + m.Name + " draws mini-batches by importance: want gradient or loss; for uniform ones use --method ladies-cv"},
 		{important && p.Micro > 1, seeds, fmt.Sprintf(" %s does not go with --micro %d: the next mini-batch needs the scores of this one, which another rank may have; take %s, or --micro 1", chosen, p.Micro, uniformly)},
-		{important && m.OwnOutputs(), "seeds", fmt.Sprintf(" %s does not go with --method %s, whose sampler draws output nodes of its own: use --seeds uniform, or another method", p.Seeds, m.Name)},
+		{important && m.OwnOutputs(), "seeds", fmt.Sprintf(" %s does not go with --method %s, whose sampler draws output nodes of its own: use --seeds uniform, or another method", p.Seeds, name)},
 		{important && p.BatchesPerEpoch == 0, seeds, " " + chosen + " does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch"},
 
 		{p.Model == equation && p.Given("classifier_dropout") && p.Settings.ClassifierDropout > 0, "classifier_dropout", fmt.Sprintf(" %v: --model equation has no classifier: want 0", p.Settings.ClassifierDropout)},
@@ -208,7 +206,7 @@ func (p *Plan) takeSamples() error {
 	case len(given) == n || p.ExactInput && len(given) == p.Layers: // the last is for the input, which is not sampled
 		p.Samples = given[:n]
 	case len(given) <= 1:
-		p.Samples = slices.Repeat(slices.Concat(given, p.Method.Method.Default, Sizes{defaultSamples})[:1], n)
+		p.Samples = slices.Repeat(slices.Concat(given, p.Method.Default, Sizes{defaultSamples})[:1], n)
 	default:
 		return p.refuse("samples", " %s has %d numbers; %d layers need %d: one number for each, but for an exact input", given, len(given), p.Layers, n)
 	}

@@ -260,19 +260,17 @@ func (o *Output) Files(ctx context.Context) (recipe, file, saved *File, err erro
 // does not replace what a saved run has chosen.
 func Load(recipe, file, saved *File, line []Value) (Settings, error) {
 	s := New()
-	for _, f := range []*File{recipe, file, saved} {
-		if err := s.Set(cmp.Or(f, new(File)).Values...); err != nil {
-			return s, err
-		}
-	}
 	counts := func() string { // nodes of a layer, or neighbours of a node
 		m, _ := ParseMethod(cmp.Or(s.Method, DefaultMethod)) // Plan refuses a wrong one
 		return m.Sizes
 	}
-	before := counts()
 	line = slices.DeleteFunc(slices.Clone(line), func(v Value) bool { return saved != nil && v.Text == autoWord })
-	if err := s.Set(line...); err != nil {
-		return s, err
+	var before string // the last source
+	for _, f := range []*File{recipe, file, saved, {Values: line}} {
+		before = counts()
+		if err := s.Set(cmp.Or(f, new(File)).Values...); err != nil {
+			return s, err
+		}
 	}
 	if s.From("samples").Place != "" && counts() != before { // sizes in a file are of its method
 		s.Samples = nil

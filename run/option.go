@@ -125,13 +125,12 @@ func (o Option) Set(text string) error {
 	if auto := o.tag("auto"); auto != "" && text == autoWord {
 		text, o.tag = auto, func(string) string { return "" } // without tags no range refuses it
 	}
-	value := reflect.New(o.field.Type()).Elem()
-	value.Set(o.field)
-	if err := o.read(value, text); err != nil {
-		return err
+	before := reflect.ValueOf(o.field.Interface())
+	err := o.read(o.field, text)
+	if err != nil {
+		o.field.Set(before)
 	}
-	o.field.Set(value)
-	return nil
+	return err
 }
 
 // read sets a field, or an element of it, to the value of a text, which must be allowed.
@@ -262,12 +261,12 @@ func Check(of any) error {
 // or as NAME=VALUE|…. It returns the option as on the command line.
 func has(of any, option string) (flag string, there bool) {
 	name, values, isValue := strings.Cut(option, "=")
-	o, known := find(of, name)
+	o, _ := find(of, name) // tags name options of their own struct
 	if !isValue {
-		return "--" + flagOf(name), known && !o.isDefault()
+		return "--" + flagOf(name), !o.isDefault()
 	}
 	allowed := words(values, "|")
-	return "--" + flagOf(name) + " " + english.WordSeries(allowed, "or"), known && slices.Contains(allowed, o.String())
+	return "--" + flagOf(name) + " " + english.WordSeries(allowed, "or"), slices.Contains(allowed, o.String())
 }
 
 // Sizes are numbers of nodes to sample, one a layer, the layer next to the output first. One

@@ -100,7 +100,7 @@ func (j *Job) openSeveral() (*rundir.Folder, error) {
 // With Overwrite it removes all runs but the first one's, which Fit overwrites: --resume would
 // continue them after an interruption.
 func (j *Job) beginSeveral(folder *rundir.Folder, data *datasets.Data) error {
-	entries, err := os.ReadDir(folder.Path("."))
+	entries, err := os.ReadDir(j.Out)
 	for _, e := range entries {
 		var seed uint64
 		_, _ = fmt.Sscanf(e.Name(), "seed-%d", &seed) // 0: another name
@@ -190,11 +190,11 @@ func (e Interrupted) Unwrap() error { return e.Err }
 
 // NewDir makes a folder for a run under runs/ and returns its path. The name holds the time,
 // the data and a word, such as the method. An existing folder is left alone.
-func (s *Settings) NewDir(word string, now time.Time) (dir string, err error) {
+func (s *Settings) NewDir(word string) (dir string, err error) {
 	if err := os.MkdirAll("runs", 0o777); err != nil {
 		return "", fmt.Errorf("no folder for the run: %w", err)
 	}
-	name := fmt.Sprintf("%s-%s-%s-%d", now.Format("20060102-150405"), rundir.Slug(s.Data), rundir.Slug(word), s.Seed)
+	name := fmt.Sprintf("%s-%s-%s-%d", time.Now().Format("20060102-150405"), rundir.Slug(s.Data), rundir.Slug(word), s.Seed)
 	name = filepath.Join("runs", name)
 	dir = name
 	for k := 2; ; k++ {

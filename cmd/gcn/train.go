@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -241,7 +240,7 @@ func (j *trainJob) takePart(context.Context) (err error) {
 func (j *trainJob) trainAll(ctx context.Context) (*run.Result, error) {
 	if j.Out == "" && !j.Follows() {
 		var err error
-		if j.Out, err = j.NewDir(j.Method.String(), time.Now()); err != nil {
+		if j.Out, err = j.NewDir(j.Method.String()); err != nil {
 			return nil, err
 		}
 		defer os.Remove(j.Out) // removes the folder only if it is empty

@@ -91,7 +91,7 @@ func (j *tuneJob) run(ctx context.Context) (*tuneResult, error) {
 	}
 	if j.Out == "" {
 		var err error
-		if j.Out, err = j.jobs[0].NewDir("tune", time.Now()); err != nil {
+		if j.Out, err = j.jobs[0].NewDir("tune"); err != nil {
 			return nil, err
 		}
 		defer os.Remove(j.Out) // removes the folder only if it is empty
