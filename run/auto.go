@@ -114,7 +114,9 @@ func (j *Job) advise(ctx context.Context, data *datasets.Data, options map[strin
 		}
 	}
 	j.Say("--samples auto: %s, exact input %v; gcn study advise gives the reasons", MethodText(method, samples), exact)
-	options["samples"], options["method"], options["exact_input"] = samples.String(), method, strconv.FormatBool(exact)
+	options["samples"] = samples.String()
+	options["method"] = method
+	options["exact_input"] = strconv.FormatBool(exact)
 	return nil
 }
 
@@ -170,8 +172,8 @@ const fewSamples = 1.8
 // input, a control or attention, whose errors are others.
 func (p *Plan) FewSamples(ctx context.Context, model *layers.GCN, data *datasets.Data) string {
 	const most = 1e8 // numbers in the products of all nodes
-	if len(p.Samples) == 0 || p.ExactInput || p.Conv == gat || p.Layers*p.Hidden*data.Nodes() > most ||
-		!slices.Contains(study.LayerWiseMethods(), p.Method.String()) {
+	measured := slices.Contains(study.LayerWiseMethods(), p.Method.String())
+	if !measured || p.ExactInput || p.Conv == gat || p.Layers*p.Hidden*data.Nodes() > most {
 		return ""
 	}
 	advice, err := study.Advise{

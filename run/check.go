@@ -176,7 +176,7 @@ func (p *Plan) checkRules() error {
 		{m.Controlled() && !m.Refreshed() && p.Micro > 1 && p.Layers > 1, "method", fmt.Sprintf(" %s does not go with --micro %d: the next mini-batch needs the histories of this one, which another rank may have; take --method ladies-cv, or --micro 1", name, p.Micro)},
 		{m.Control != "" && m.Controlled() && !p.ExactInput && p.Layers == 1, "method", " " + name + " with --layers 1: the only layer reads features, so there are no activations to keep"},
 		{m.Half && p.Device != "cpu", "method", fmt.Sprintf(" %s: half=1 is for the CPU: leave it out with --device %s", name, p.Device)},
-		{m.Linear == "1" && (!m.Refreshed() || !p.ExactInput), "method", " " + name + ": linear=1 needs --exact-input, which ladies-cv and mvs have"},
+		{m.Linear == "1" && !p.ExactInput, "method", " " + name + ": linear=1 needs --exact-input, which ladies-cv and mvs have"},
 		{m.Linear == "1" && p.Layers != 2, "method", fmt.Sprintf(" %s: linear=1 is for two layers, not for --layers %d: above a sampled layer the propagated input is not known", name, p.Layers)},
 	} {
 		if rule.refused {

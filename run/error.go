@@ -52,8 +52,7 @@ func DidYouMean(given string, names []string) string {
 func OldFlag(name string) string {
 	for flag, keys := range map[string]any{"--method": new(Keys), "--schedule": new(ScheduleKeys)} {
 		if o, ok := find(keys, name); ok {
-			example, _, _ := strings.Cut(o.Group, "|")
-			return fmt.Sprintf("is a key of %s: %[1]s '%s?%s=%s'", flag, example, o.Flag(), cmp.Or(o.Default, "…"))
+			return fmt.Sprintf("is a key of %s: %[1]s '%s?%s=%s'", flag, strings.Split(o.Group, "|")[0], o.Flag(), cmp.Or(o.Default, "…"))
 		}
 	}
 	if o, ok := find(new(Settings), name); ok && o.File {

@@ -107,11 +107,6 @@ type File struct {
 	Fingerprint string // of the run's data
 }
 
-// Has reports whether the file sets an option.
-func (f *File) Has(option string) bool {
-	return slices.ContainsFunc(f.Values, func(v Value) bool { return v.Option == option })
-}
-
 // mostBytes is the largest size of a file of options: the file may be a device that never
 // ends.
 const mostBytes = 1 << 20
@@ -165,7 +160,9 @@ func Parse(path string, text []byte) (*File, error) {
 		}
 		all[v.Option], f.Values = v, append(f.Values, v)
 	}
-	if f.Fingerprint, f.OfRun = all["fingerprint"].Text, f.Has("fingerprint"); !f.OfRun {
+	fingerprint, there := all["fingerprint"]
+	f.Fingerprint, f.OfRun = fingerprint.Text, there
+	if !there {
 		return f, nil
 	}
 	if _, err := rundir.DecodeConfig(text); err != nil { // of another schema

@@ -57,9 +57,10 @@ func ParseMethod(text string) (Method, error) {
 	if name == uniform {
 		base = "ladies"
 	}
-	k := slices.Index(MethodNames(), base)
+	names := MethodNames()
+	k := slices.Index(names, base)
 	if k < 0 {
-		return Method{}, fmt.Errorf("no method %q%s; there are: %s", name, DidYouMean(name, MethodNames()), strings.Join(MethodNames(), ", "))
+		return Method{}, fmt.Errorf("no method %q%s; there are: %s", name, DidYouMean(name, names), strings.Join(names, ", "))
 	}
 	m := Method{Method: samplers.Methods()[k]}
 	m.Name = name

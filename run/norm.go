@@ -33,9 +33,11 @@ func (j *Job) TryNorm(ctx context.Context, data *datasets.Data, progress func(do
 	if err := j.Propagate(ctx, data, nil); err != nil {
 		return nil, err
 	}
-	norm, rate := []Value{{Option: "layer_norm", Text: "true"}}, ""
+	norm := []Value{{Option: "layer_norm", Text: "true"}}
+	chosen := "with --layer-norm"
 	if !j.Given("lr") {
-		norm, rate = append(norm, Value{Option: "lr", Text: normRate}), " --lr "+normRate
+		norm = append(norm, Value{Option: "lr", Text: normRate})
+		chosen += " --lr " + normRate
 	}
 	var best [2]float64
 	for k, options := range [][]Value{nil, norm} {
@@ -56,7 +58,6 @@ func (j *Job) TryNorm(ctx context.Context, data *datasets.Data, progress func(do
 			best[k] = history.Best
 		}
 	}
-	chosen := "with --layer-norm" + rate
 	if best[1] <= best[0] {
 		norm, chosen = nil, "without it"
 	}

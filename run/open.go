@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
@@ -49,16 +50,14 @@ func Open(ctx context.Context, dir string, o OpenOptions) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !saved.Has("method") { // a run from Go
-		s.Method = "full"
-	}
+	s.Method = cmp.Or(s.Method, "full") // a run from Go has none
 	r := &Opened{Dir: dir, Fingerprint: saved.Fingerprint}
 	switch {
 	case s.Runs > 1:
 		return nil, fmt.Errorf("%s holds several runs: name one or more, such as %s", dir, filepath.Join(dir, SeedFolder(s.Seed)))
 	case o.Data != "":
 		s.Data = o.Data
-	case !saved.Has("data"):
+	case !slices.ContainsFunc(saved.Values, func(v Value) bool { return v.Option == "data" }):
 		return nil, fmt.Errorf("%s has no \"data\": name the data of the run by --data", saved.Path)
 	}
 	if r.Plan, err = s.Plan(); err != nil {

@@ -88,11 +88,10 @@ const autoWord = "auto"
 
 // String implements pflag.Value.
 func (o Option) String() string {
-	text := valueText(o.field)
-	if auto := o.tag("auto"); auto != "" && text == auto {
-		return autoWord
+	if text := valueText(o.field); text == "" || text != o.tag("auto") {
+		return text
 	}
-	return text
+	return autoWord
 }
 
 func valueText(v reflect.Value) string {

@@ -97,10 +97,11 @@ func (r *Result) times() []*float64 {
 func summarize(runs []Result, dir string) *Result {
 	sum := runs[0]
 	sum.RunDir, sum.Runs, sum.Stop, sum.Batches = dir, runs, "", 0
+	n := float64(len(runs))
 	mean := func(of func(Result) float64) float64 { return study.SpreadOf(runs, of).Mean }
 	for k, time := range sum.times() {
 		if *time = mean(func(r Result) float64 { return *r.times()[k] }); k < 3 {
-			*time *= float64(len(runs))
+			*time *= n
 		}
 	}
 	for _, r := range runs {
@@ -112,8 +113,8 @@ func summarize(runs []Result, dir string) *Result {
 	test := study.SpreadOf(runs, func(r Result) float64 { return r.Test })
 	sum.Test, sum.TestMean, sum.TestStd, sum.TestSem = test.Mean, &test.Mean, &test.SD, &test.SEM
 	// Each run draws a sample of its own.
-	sum.BestSE = math.Sqrt(mean(func(r Result) float64 { return r.BestSE * r.BestSE }) / float64(len(runs)))
-	sum.TestSE = math.Sqrt(mean(func(r Result) float64 { return r.TestSE * r.TestSE }) / float64(len(runs)))
+	sum.BestSE = math.Sqrt(mean(func(r Result) float64 { return r.BestSE * r.BestSE }) / n)
+	sum.TestSE = math.Sqrt(mean(func(r Result) float64 { return r.TestSE * r.TestSE }) / n)
 	sum.round()
 	return &sum
 }
