@@ -51,6 +51,7 @@ func Open(ctx context.Context, dir string, o OpenOptions) (*Opened, error) {
 		return nil, err
 	}
 	s.Method = cmp.Or(s.Method, "full") // a run from Go has none
+	s.Device = "cpu"
 	r := &Opened{Dir: dir, Fingerprint: saved.Fingerprint}
 	switch {
 	case s.Runs > 1:
