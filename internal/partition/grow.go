@@ -7,7 +7,7 @@ import "container/heap"
 // neighbours, the node that leaves the fewest edges to the outside, until it has its
 // share; without neighbours it takes the next free node.
 func (g *level) grow(to balanced) []int32 {
-	n, parts := g.nodes(), to.parts
+	n, parts := g.Rows, to.parts
 	part := make([]int32, n)
 	outside := make([]int64, n) // weight of edges to nodes without a part
 	border := make([]int32, n)  // a stack: at the bottom all nodes, node 0 highest; on top of them nodes next to earlier parts
@@ -15,7 +15,7 @@ func (g *level) grow(to balanced) []int32 {
 	for v := range part {
 		part[v], border[n-1-v] = -1, int32(v)
 		left += g.node[v]
-		for k := g.ptr[v]; k < g.ptr[v+1]; k++ {
+		for k := g.Ptr[v]; k < g.Ptr[v+1]; k++ {
 			outside[v] += g.edge(k)
 		}
 	}
@@ -28,49 +28,38 @@ func (g *level) grow(to balanced) []int32 {
 		share := (left + int64(parts-p) - 1) / int64(parts-p)
 		var weight int64
 		frontier = frontier[:0]
-		for remaining > parts-p-1 && (weight < share || p == parts-1) {
+		for remaining >= parts-p && weight < share {
 			v := int32(-1)
-			for v < 0 && len(frontier) > 0 {
-				c := heap.Pop(&frontier).(candidate)
-				if part[c.node] < 0 && c.score == 2*inside[c.node]-outside[c.node] {
-					v = c.node
-				}
-			}
-			for v < 0 {
-				last := border[len(border)-1]
-				border = border[:len(border)-1]
-				if part[last] < 0 {
-					v = last
+			for v < 0 || part[v] >= 0 { // of a node that is in the frontier twice, the newest score is the highest
+				if last := len(border) - 1; len(frontier) > 0 {
+					v = heap.Pop(&frontier).(candidate).node
+				} else {
+					v, border = border[last], border[:last]
 				}
 			}
 			w := g.node[v]
-			if weight > 0 && weight+w > to.limit && p < parts-1 {
+			if weight+w > to.limit && p < parts-1 { // not of the first node: clusters are small
 				border = append(border, v)
 				break
 			}
 			part[v] = int32(p)
 			weight += w
 			remaining--
-			for k := g.ptr[v]; k < g.ptr[v+1]; k++ {
-				u := g.idx[k]
-				if part[u] >= 0 {
-					continue
+			for k := g.Ptr[v]; k < g.Ptr[v+1]; k++ {
+				if u := g.Idx[k]; part[u] < 0 {
+					if inside[u] == 0 {
+						clock++
+						met[u] = clock
+					}
+					inside[u] += g.edge(k)
+					heap.Push(&frontier, candidate{2*inside[u] - outside[u], met[u], u})
 				}
-				e := g.edge(k)
-				if inside[u] == 0 {
-					clock++
-					met[u] = clock
-				}
-				inside[u] += e
-				heap.Push(&frontier, candidate{2*inside[u] - outside[u], met[u], u})
 			}
 		}
 		left -= weight
 		for _, c := range frontier {
-			if u := c.node; part[u] < 0 {
-				if inside[u] > 0 {
-					border = append(border, u)
-				}
+			if u := c.node; part[u] < 0 && inside[u] > 0 {
+				border = append(border, u)
 				// For the next parts, these edges are cut.
 				outside[u] -= inside[u]
 				inside[u] = 0

@@ -45,36 +45,33 @@ func Multilevel(a *graph.CSR, parts int) ([]int32, error) {
 		limit: int64(math.Ceil((1 + imbalance) * math.Ceil(mean))), lighter: 1,
 	}
 	g := &level{
-		ptr:  a.Ptr,
-		idx:  a.Idx,
-		node: slices.Repeat([]int64{1}, n),
+		CSR:         *a,
+		node:        slices.Repeat([]int64{1}, n),
+		connections: &connections{sum: make([]int64, n)},
 	}
-	scratch := &connections{weight: make([]int64, n)}
-	for rounds := 20; rounds > 0 && g.nodes() > coarsest*parts; rounds-- {
+	for rounds := 20; rounds > 0 && g.Rows > coarsest*parts; rounds-- {
 		// A cluster has up to eight times the mean weight of a node, and at most a quarter of
 		// the weight of a part, so that parts can be balanced.
-		most := max(2, min(8*float64(n)/float64(g.nodes()), mean/4))
-		cluster, count := g.cluster(int64(most), scratch)
-		if float64(count) > 0.95*float64(g.nodes()) {
+		most := max(2, min(8*float64(n)/float64(g.Rows), mean/4))
+		cluster, count := g.cluster(int64(most))
+		if float64(count) > 0.95*float64(g.Rows) {
 			break
 		}
-		g = g.contract(cluster, count, scratch)
+		g = g.contract(cluster, count)
 	}
 	part := g.grow(to)
 	for ; g.finer != nil; g = g.finer {
-		g.refine(part, to, 10, scratch)
-		finer := make([]int32, len(g.number))
+		g.refine(part, to, 10)
 		for v, c := range g.number {
-			finer[v] = part[c]
+			g.number[v] = part[c]
 		}
-		part = finer
+		part = g.number
 	}
-	g.refine(part, to, 4, scratch)
+	g.refine(part, to, 4)
 	balance := to
 	balance.above = true
-	balance.lighter = math.MaxInt32 // the first of equal parts
-	g.refine(part, balance, 1, scratch)
-	g.refine(part, to, 1, scratch)
+	g.refine(part, balance, 1)
+	g.refine(part, to, 1)
 	return part, nil
 }
 
@@ -83,7 +80,7 @@ type balanced struct {
 	parts        int
 	least, limit int64 // least: a part does not give away nodes below it
 	lighter      int64 // ties go to the lighter part, if it is lighter by so many times the node's weight
-	above        bool  // only nodes of parts above limit move, and these always
+	above        bool  // only nodes of parts above limit move, and these always, to the first of equal parts
 }
 
 // coarsest is the approximate number of nodes per part in the coarsest graph.
@@ -92,37 +89,37 @@ const coarsest = 12
 // level is one of the graphs, finest to coarsest. The weight of a coarse node or edge
 // is the sum of the weights contracted into it.
 type level struct {
-	ptr    []int64
-	idx    []int32
+	graph.CSR
 	weight []int32 // of edges; nil: all 1
 	node   []int64 // weights of nodes
 
 	finer  *level  // that was contracted into this one; nil: the graph itself
 	number []int32 // of its nodes: the node here
-}
 
-func (g *level) nodes() int { return len(g.ptr) - 1 }
+	*connections // all levels share them
+}
 
 // connections adds up the weight of the edges between one node and each cluster or
 // part. Labels that are not among its labels have the weight 0.
 type connections struct {
-	weight []int64
+	sum    []int64
 	labels []int32 // the clusters or parts with an edge to the node
 }
 
 // collect adds the edges of the nodes by label. It begins at 0.
-func (c *connections) collect(g *level, label []int32, nodes ...int32) {
+func (g *level) collect(label []int32, nodes ...int32) {
+	c := g.connections
 	for _, l := range c.labels {
-		c.weight[l] = 0
+		c.sum[l] = 0
 	}
 	c.labels = c.labels[:0]
 	for _, v := range nodes {
-		for k := g.ptr[v]; k < g.ptr[v+1]; k++ {
-			l := label[g.idx[k]]
-			if c.weight[l] == 0 {
+		for k := g.Ptr[v]; k < g.Ptr[v+1]; k++ {
+			l := label[g.Idx[k]]
+			if c.sum[l] == 0 {
 				c.labels = append(c.labels, l)
 			}
-			c.weight[l] += g.edge(k)
+			c.sum[l] += g.edge(k)
 		}
 	}
 }
@@ -130,21 +127,18 @@ func (c *connections) collect(g *level, label []int32, nodes ...int32) {
 // cluster groups nodes by label propagation: each node in turn joins the cluster with
 // most edges to it that stays within limit. It returns the cluster of each node, and
 // the number of clusters.
-func (g *level) cluster(limit int64, scratch *connections) (label []int32, count int) {
-	n := g.nodes()
-	label = sorted(n, func(v int32) int64 { return 0 }) // 0 … n−1: each node is a cluster of its own
+func (g *level) cluster(limit int64) (label []int32, count int) {
+	n := g.Rows
+	label = sorted(n, func(int32) int64 { return 0 }) // 0 … n−1: each node is a cluster of its own
 	// By increasing degree: hubs choose last, when clusters have formed.
-	order := sorted(n, func(v int32) int64 { return g.ptr[v+1] - g.ptr[v] })
-	const rounds = 3
-	g.move(order, label, balanced{parts: n, limit: limit}, rounds, n/50-1, scratch)
+	order := sorted(n, func(v int32) int64 { return g.Ptr[v+1] - g.Ptr[v] })
+	g.move(order, label, balanced{parts: n, limit: limit}, 3, n/50-1)
 	number := make([]int32, n)
-	for _, l := range label {
+	for v, l := range label {
 		if number[l] == 0 {
 			count++
 			number[l] = int32(count)
 		}
-	}
-	for v, l := range label {
 		label[v] = number[l] - 1
 	}
 	return label, count
@@ -154,7 +148,7 @@ func (g *level) cluster(limit int64, scratch *connections) (label []int32, count
 // the limit, unless the own label would fall below the least. It stops after the given number of rounds, or after a
 // round that moves no more than enough nodes. A node that must move goes to any label with room if its
 // neighbours' have none.
-func (g *level) move(order, label []int32, to balanced, rounds, enough int, scratch *connections) {
+func (g *level) move(order, label []int32, to balanced, rounds, enough int) {
 	weight, next := g.weights(label, to.parts), int32(0)
 	for moved := enough + 1; rounds > 0 && moved > enough; rounds-- {
 		moved = 0
@@ -163,17 +157,17 @@ func (g *level) move(order, label []int32, to balanced, rounds, enough int, scra
 			if weight[own]-w < to.least || to.above && weight[own] <= to.limit {
 				continue
 			}
-			scratch.collect(g, label, v)
-			best, most := own, scratch.weight[own]
+			g.collect(label, v)
+			best, most := own, g.sum[own]
 			if to.above {
 				for weight[next]+w > to.limit {
 					next = (next + 1) % int32(to.parts)
 				}
 				best, most = next, 0
 			}
-			for _, l := range scratch.labels {
-				c := scratch.weight[l]
-				if l != own && weight[l]+w <= to.limit && (c > most || c == most && weight[l]+to.lighter*w < weight[best]) {
+			for _, l := range g.labels {
+				c := g.sum[l]
+				if l != own && weight[l]+w <= to.limit && (c > most || c == most && !to.above && weight[l]+to.lighter*w < weight[best]) {
 					best, most = l, c
 				}
 			}
@@ -198,23 +192,41 @@ func sorted(n int, key func(v int32) int64) []int32 {
 }
 
 // contract returns the graph of clusters, without the edges inside a cluster.
-func (g *level) contract(cluster []int32, count int, scratch *connections) *level {
-	c := &level{ptr: make([]int64, count+1), node: g.weights(cluster, count), finer: g, number: cluster}
+func (g *level) contract(cluster []int32, count int) *level {
+	a := graph.CSR{Rows: count, Ptr: make([]int64, count+1)}
+	var weight []int32
 	members := sorted(len(cluster), func(v int32) int64 { return int64(cluster[v]) })
 	for l := range count {
 		size := 0
 		for size < len(members) && cluster[members[size]] == int32(l) {
 			size++
 		}
-		scratch.collect(g, cluster, members[:size]...)
+		g.collect(cluster, members[:size]...)
 		members = members[size:]
-		for _, o := range scratch.labels {
+		for _, o := range g.labels {
 			if int(o) != l {
-				c.idx = append(c.idx, o)
-				c.weight = append(c.weight, int32(min(scratch.weight[o], math.MaxInt32)))
+				a.Idx = append(a.Idx, o)
+				weight = append(weight, int32(min(g.sum[o], math.MaxInt32)))
 			}
 		}
-		c.ptr[l+1] = int64(len(c.idx))
+		a.Ptr[l+1] = int64(len(a.Idx))
 	}
-	return c
+	return &level{a, weight, g.weights(cluster, count), g, cluster, g.connections}
+}
+
+// refine moves each node to the part with most edges to it that stays within limit;
+// ties go to the lighter part. It stops after the given number of rounds, or after a
+// round that moves at most one node in 200. A part does not fall below three quarters
+// of the average.
+func (g *level) refine(part []int32, to balanced, rounds int) {
+	order := sorted(len(part), func(int32) int64 { return 0 })
+	g.move(order, part, to, rounds, len(part)/200)
+}
+
+func (g *level) weights(part []int32, parts int) []int64 {
+	weight := make([]int64, parts)
+	for v, p := range part {
+		weight[p] += g.node[v]
+	}
+	return weight
 }
