@@ -67,13 +67,13 @@ func (m *Model) drawCommunities() *communities {
 	law := m.Degree
 	law.Floor = min(law.Floor, mean/4)
 	scale := law.scaleFor(n, mean)
-	c := &communities{of: make([]int32, n), member: make([]int32, n), density: m.Density}
+	c := &communities{of: make([]int32, n), member: make([]int32, n), start: []int32{0}}
 	c.degrees = func(place int) float64 { return law.quantile(place, n, scale) }
 	for i := range c.member {
 		c.member[i] = int32(i)
 	}
 	m.random(streamOrder, 0).Shuffle(n, func(i, j int) { c.member[i], c.member[j] = c.member[j], c.member[i] })
-	cumulative, random := m.zipf(), m.random(streamGroups, 0)
+	cumulative, random, expected := m.zipf(), m.random(streamGroups, 0), 0.0
 	for first := 0; first < n; {
 		size := max(min(int(1.5+m.Inside*c.degrees(first)/m.Density), (n-first)/8), 1)
 		members := c.member[first : first+size]
@@ -81,23 +81,19 @@ func (m *Model) drawCommunities() *communities {
 		for _, i := range members {
 			c.of[i] = int32(len(c.group))
 		}
-		c.start = append(c.start, int32(first))
 		c.group = append(c.group, pick(cumulative, random.Float64()))
+		expected += m.Density * float64(size) * float64(size-1) / 2
 		first += size
+		c.start = append(c.start, int32(first))
 	}
-	c.start = append(c.start, int32(n))
-	c.density *= m.thinning(c)
+	c.density = m.Density * m.thinning(expected)
 	return c
 }
 
-// thinning returns the share of the edges within communities that a low homophily
+// thinning returns the share of the expected edges within communities that a low homophily
 // leaves: 1 if their number alone does not exceed it.
-func (m *Model) thinning(c *communities) float64 {
-	var expected, chance, before float64
-	for k := range c.count() {
-		size := float64(len(c.members(k)))
-		expected += m.Density * size * (size - 1) / 2
-	}
+func (m *Model) thinning(expected float64) float64 {
+	var chance, before float64
 	for _, sum := range m.zipf() {
 		chance += (sum - before) * (sum - before)
 		before = sum
@@ -130,8 +126,7 @@ func (c *communities) neighbours(row []int32, i int, random *rand.Rand) []int32 
 // Each undirected edge {i, j} with j < i is drawn from row i alone. So rows are
 // independent and can be drawn in parallel, and no edge comes twice.
 type blockModel struct {
-	source *Source
-	count  []int64 // edges of each row
+	count []int64 // edges of each row
 
 	theta   []float64
 	all     runningSum // over nodes by id
@@ -170,6 +165,11 @@ func newRunningSum(n int, value func(int) float64) runningSum {
 	return s
 }
 
+// sum returns the sum of the entries lo … hi−1. It divides others, and so it is not 0.
+func (s *runningSum) sum(lo, hi int32) float64 {
+	return max(s.before[hi]-s.before[lo], math.SmallestNonzeroFloat64)
+}
+
 // at returns the entry at position x of the sum, below limit.
 func (s *runningSum) at(x float64, limit int) int {
 	k := int(s.guide[min(int(x*s.scale), len(s.guide)-1)])
@@ -189,8 +189,8 @@ func (s *Source) Edges(ctx context.Context, yield func([]graph.Edge) error) erro
 	}
 	var mutex sync.Mutex
 	const piece = 1 << 10 // edges
-	return eachChunk(ctx, 0, s.Nodes, func(chunk, lo, hi int) error {
-		random, again := s.random(streamEdges, chunk), s.random(streamInside, chunk)
+	return s.eachChunk(ctx, streamEdges, 0, s.Nodes, func(random *rand.Rand, lo, hi int) error {
+		again := s.random(streamInside, lo/chunkNodes)
 		edges := make([]graph.Edge, 0, piece)
 		var near, row []int32
 		for i := lo; i < hi; i++ {
@@ -218,9 +218,9 @@ func (s *Source) Edges(ctx context.Context, yield func([]graph.Edge) error) erro
 // newBlockModel counts the edges within communities, and makes the tables.
 func (s *Source) newBlockModel(ctx context.Context) (*blockModel, error) {
 	n, c := s.Nodes, s.c
-	b := &blockModel{source: s, count: make([]int64, n)}
-	err := eachChunk(ctx, 0, n, func(chunk, lo, hi int) error {
-		random, row := s.random(streamInside, chunk), []int32(nil)
+	b := &blockModel{count: make([]int64, n)}
+	err := s.eachChunk(ctx, streamInside, 0, n, func(random *rand.Rand, lo, hi int) error {
+		var row []int32
 		for i := lo; i < hi; i++ {
 			row = c.neighbours(row[:0], i, random)
 			b.count[i] = int64(len(row))
@@ -263,54 +263,43 @@ func (s *Source) newBlockModel(ctx context.Context) (*blockModel, error) {
 	// By chance, a share of the edges drawn anywhere lies within a group.
 	var chance float64
 	for z := range s.groupCount() {
-		if sum := b.groupSum(z); sum > 0 {
-			share := sum / b.all.before[n]
-			chance += share * share
-		}
+		share := b.groupSum(int32(z)) / b.all.sum(0, int32(n))
+		chance += share * share
 	}
 	if left > 0 && chance < 1 {
 		wanted := (s.Homophily*float64(s.Model.Edges) - float64(s.Model.Edges-left)) / float64(left)
 		b.within = min(max((wanted-chance)/(1-chance), 0), 1)
 	}
-	b.countRows(left)
+	b.countRows(left, s.random(streamRounding, 0))
 	return b, nil
 }
 
 // groupSum returns the sum of θ over a group.
-func (b *blockModel) groupSum(z int) float64 {
-	return b.grouped.before[b.start[z+1]] - b.grouped.before[b.start[z]]
-}
+func (b *blockModel) groupSum(z int32) float64 { return b.grouped.sum(b.start[z], b.start[z+1]) }
 
 // weights returns the expected numbers of edges, up to a common factor, from node i
 // to the nodes before it: edges drawn within its group, and edges drawn anywhere.
 func (b *blockModel) weights(i int) (within, across float64) {
-	if b.theta[i] == 0 {
-		return 0, 0
-	}
 	z := b.group[i]
 	before := b.grouped.before[b.place[i]] - b.grouped.before[b.start[z]]
-	within = b.theta[i] * b.within * before / b.groupSum(int(z))
-	across = b.theta[i] * (1 - b.within) * b.all.before[i] / b.all.before[len(b.theta)]
+	within = b.theta[i] * b.within * before / b.groupSum(z)
+	across = b.theta[i] * (1 - b.within) * b.all.before[i] / b.all.sum(0, int32(len(b.theta)))
 	return within, across
 }
 
 // countRows completes the numbers of edges of the rows, which count those within communities.
 // It divides the edges that are left among the rows in proportion to their weights, exact in
 // total. Row i has room for i edges.
-func (b *blockModel) countRows(left int64) {
-	n := b.source.Nodes
-	var total float64
+func (b *blockModel) countRows(left int64, random *rand.Rand) {
+	n, total := len(b.count), math.SmallestNonzeroFloat64 // to divide by it
 	for i := range n {
 		within, across := b.weights(i)
 		total += within + across
 	}
-	random := b.source.random(streamRounding, 0)
 	due, given := random.Float64(), int64(0)
 	for i := range n {
-		if total > 0 {
-			within, across := b.weights(i)
-			due += (within + across) / total * float64(left)
-		}
+		within, across := b.weights(i)
+		due += (within + across) / total * float64(left)
 		more := min(int64(due)-given, int64(i)-b.count[i], left-given)
 		b.count[i] += more
 		given += more

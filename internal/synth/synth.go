@@ -163,11 +163,11 @@ const (
 // streams, so that the result does not depend on the number of cores.
 const chunkNodes = 2048
 
-// eachChunk calls f, on all cores, for the chunks of the nodes lo … hi−1, with the range of nodes of
-// each. lo is the first node of a chunk.
-func eachChunk(ctx context.Context, lo, hi int, f func(chunk, lo, hi int) error) error {
+// eachChunk calls f, on all cores, for the chunks of the nodes lo … hi−1, with the generator of the
+// purpose and the range of nodes of each. lo is the first node of a chunk.
+func (m *Model) eachChunk(ctx context.Context, purpose, lo, hi int, f func(random *rand.Rand, lo, hi int) error) error {
 	return parallel.Chunks(ctx, (hi-lo+chunkNodes-1)/chunkNodes, func(k int) error {
-		return f(lo/chunkNodes+k, lo+k*chunkNodes, min(lo+(k+1)*chunkNodes, hi))
+		return f(m.random(purpose, lo/chunkNodes+k), lo+k*chunkNodes, min(lo+(k+1)*chunkNodes, hi))
 	})
 }
 
@@ -238,19 +238,17 @@ func (s *Source) Features(ctx context.Context, size int, yield func(rows []float
 	}
 	for first := 0; first < s.Nodes; first += piece {
 		last := min(first+piece, s.Nodes)
-		err := eachChunk(ctx, first, last, func(chunk, lo, hi int) error {
-			random := s.random(streamFeatures, chunk)
+		err := s.eachChunk(ctx, streamFeatures, first, last, func(random *rand.Rand, lo, hi int) error {
 			for i := lo; i < hi; i++ {
 				community := int(s.c.of[i])
 				row := buffer[(i-first)*width:][:width]
 				mean := means[int(shown[community])*width:]
-				shared := row
 				if offsets != nil {
-					shared = offsets[community*width:][:width]
+					copy(row, offsets[community*width:])
 				} else {
 					s.drawOffset(row, community)
 				}
-				for j, v := range shared {
+				for j, v := range row {
 					row[j] = scale * (mean[j] + offset*v + float32(random.NormFloat64()))
 				}
 			}
@@ -278,10 +276,10 @@ func (s *Source) drawOffset(row []float32, community int) {
 // own, or for a share of them (Noise) a random one.
 func (s *Source) shownGroups() []int32 {
 	cumulative, random := s.zipf(), s.random(streamShown, 0)
-	shown := make([]int32, s.c.count())
-	for k, own := range s.c.group {
+	shown := slices.Clone(s.c.group)
+	for k := range shown {
 		other := pick(cumulative, random.Float64())
-		if shown[k] = own; random.Float64() < s.Noise {
+		if random.Float64() < s.Noise {
 			shown[k] = other
 		}
 	}
@@ -327,8 +325,7 @@ func (s *Source) taskLabels(ctx context.Context) (*graph.Labels, error) {
 		}
 	}
 	y := &graph.Labels{Tasks: tasks, Multi: make([]float32, s.Nodes*tasks)}
-	return y, eachChunk(ctx, 0, s.Nodes, func(chunk, lo, hi int) error {
-		random := s.random(streamLabels, chunk)
+	return y, s.eachChunk(ctx, streamLabels, 0, s.Nodes, func(random *rand.Rand, lo, hi int) error {
 		for i := lo; i < hi; i++ {
 			of := positive[int(s.c.group[s.c.of[i]])*tasks:]
 			row := y.Multi[i*tasks : (i+1)*tasks]
@@ -357,12 +354,9 @@ func (m *Model) drawSplit() [3][]int32 {
 // RandomSplit draws a random split of nodes: train of them, valid of them, and the rest for testing.
 // They keep their order within a part.
 func RandomSplit(nodes []int32, train, valid int, random *rand.Rand) (parts [3][]int32) {
-	part := make([]uint8, len(nodes))
-	for _, first := range []int{train, train + valid} {
-		for k := first; k < len(part); k++ {
-			part[k]++
-		}
-	}
+	part := slices.Repeat([]uint8{2}, len(nodes))
+	copy(part, slices.Repeat([]uint8{1}, train+valid)) // by rounding, one more than there are
+	clear(part[:train])
 	random.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
 	for k, p := range part {
 		parts[p] = append(parts[p], nodes[k])
