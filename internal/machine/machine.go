@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/gcn-layerwise/gcn/internal/blas"
 )
 
@@ -46,11 +48,7 @@ func BLAS() string {
 
 // String is one line for a reader.
 func (m Machine) String() string {
-	name := cmp.Or(m.Processor, m.Arch)
-	cores := fmt.Sprintf("%d cores", m.Cores)
-	if m.Cores == 1 {
-		cores = "1 core"
-	}
+	name, cores := cmp.Or(m.Processor, m.Arch), english.Plural(m.Cores, "core", "")
 	return fmt.Sprintf("%s, %s in use, %s/%s, %s, BLAS %s", name, cores, m.OS, m.Arch, m.Go, m.BLAS)
 }
 

@@ -5,6 +5,7 @@
 package memory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -37,11 +38,11 @@ func Limit() uint64 {
 // Compute bytes with Product, which detects overflow. A size up to 1 MiB passes without a look
 // at the limits, which are in files of the system.
 func Check(what string, bytes int64) error {
-	if bytes >= 0 && bytes <= 1<<20 {
+	if uint64(bytes) <= 1<<20 { // not of a negative number
 		return nil
 	}
 	limit := min(Limit(), addressSpace(), math.MaxInt) // MaxInt bounds the length of a slice
-	if uint64(bytes) <= limit {                        // not of a negative number
+	if uint64(bytes) <= limit {
 		return nil
 	}
 	return fmt.Errorf("%s would take %s of memory, this process may take %s: %w", what, Text(uint64(bytes)), Text(limit), ErrTooLarge)
@@ -50,10 +51,7 @@ func Check(what string, bytes int64) error {
 // Budget returns the bytes that long work may take: those asked for, or by default half of the
 // limit, at most 8 GiB.
 func Budget(asked int64) int64 {
-	if asked > 0 {
-		return asked
-	}
-	return int64(min(Limit()/2, 8<<30))
+	return cmp.Or(max(asked, 0), int64(min(Limit()/2, 8<<30)))
 }
 
 // Product returns the product of the factors, or −1 if a factor is negative or the product
@@ -78,4 +76,25 @@ func Text[T int | int64 | uint64](bytes T) string {
 		x, unit = x/1000, unit+1
 	}
 	return fmt.Sprintf("%.3g %s", x, units[unit])
+}
+
+// Tally counts memory that is taken in small amounts, such as by a reader of a file of
+// unknown length. It calls Check before the memory is taken. The zero value with What
+// set is ready to use. It is not safe for concurrent use.
+type Tally struct {
+	What string // begins the error, as in Check
+
+	taken int64
+}
+
+// Add counts bytes that are about to be taken. The error is Check's, for the sum of all bytes so
+// far, once for each 64 MB. Most calls cost one addition.
+func (t *Tally) Add(bytes int64) error {
+	const step = 64 << 20
+	before := t.taken
+	t.taken += bytes
+	if before/step == t.taken/step {
+		return nil
+	}
+	return Check(t.What, t.taken)
 }

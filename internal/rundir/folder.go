@@ -16,7 +16,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/filelock"
@@ -31,8 +33,6 @@ const (
 	LastFile    = "last.ckpt"
 	BestFile    = "best.ckpt"
 	ResultFile  = "result.json"
-
-	lockFile = ".lock"
 )
 
 // ErrLocked is wrapped by Open's error about a folder that is open already, in this
@@ -52,7 +52,7 @@ func Open(path string) (*Folder, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	lock, err := os.OpenFile(filepath.Join(path, lockFile), os.O_RDWR|os.O_CREATE, 0o666)
+	lock, err := os.OpenFile(filepath.Join(path, ".lock"), os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, err
 	}
@@ -143,4 +143,14 @@ func (f *Folder) Close() error {
 		os.Remove(f.lock.Name()) // it may stay
 	}
 	return f.lock.Close()
+}
+
+// Slug shortens a data SPEC to a valid file name: the scheme, the path's last
+// element and the keys.
+func Slug(spec string) string {
+	location, query, _ := strings.Cut(spec, "?")
+	location = regexp.MustCompile(`[^:]*[/\\]([^/\\])`).ReplaceAllString(location, "$1")
+	slug := regexp.MustCompile("[^a-z0-9]+").ReplaceAllString(strings.ToLower(location+" "+query), "-")
+	slug = strings.Trim(slug, "-")
+	return cmp.Or(strings.TrimRight(slug[:min(len(slug), 60)], "-"), "data")
 }
