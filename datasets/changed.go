@@ -57,7 +57,7 @@ func (d *Data) Changed(o *graph.Overlay, added []string) (*Data, error) {
 	}
 	var split [3][]int32
 	for p, nodes := range d.Split.parts() {
-		for _, v := range nodes {
+		for _, v := range *nodes {
 			if number[v] >= 0 {
 				split[p] = append(split[p], number[v])
 			}
@@ -66,7 +66,7 @@ func (d *Data) Changed(o *graph.Overlay, added []string) (*Data, error) {
 	return &Data{
 		Name: d.Name, Directed: d.Directed, Metric: d.Metric, encoding: d.encoding, unlabelled: d.unlabelled,
 		Graph: a, Features: o.Gather(kept), Labels: labels, NodeNames: names,
-		Split: Split{split[0], split[1], split[2]},
+		Split: newSplit(split),
 		Notes: append(slices.Clone(d.Notes), fmt.Sprintf("changed: %d nodes added, %d removed", len(added), o.Nodes()-len(kept))),
 	}, nil
 }

@@ -113,7 +113,7 @@ func ogbSource(ctx context.Context, spec *Spec) (*source, error) {
 		rest: func(_ context.Context, a *graph.CSR, r graph.Report) (*Data, error) {
 			return &Data{
 				Graph: a, Report: r, Features: &graph.Features{Rows: f.Nodes, Cols: f.Width},
-				Labels: f.Labels, Split: Split{f.Split[0], f.Split[1], f.Split[2]}, Metric: metricFor(f.Labels),
+				Labels: f.Labels, Split: newSplit(*f.Split), Metric: metricFor(f.Labels),
 				Notes: append(f.Notes, formats.Symmetrised),
 			}, nil
 		},

@@ -110,13 +110,11 @@ type Data struct {
 // graph. The first call makes it, and all later calls share it. Cost of the first: O(nodes),
 // or O(edges) for a weighted graph.
 func (d *Data) Laplacian() *graph.Laplacian {
-	d.laplacianOnce.Do(func() {
-		if d.Directed {
-			d.laplacian = graph.NewDirectedLaplacian(d.Graph)
-		} else {
-			d.laplacian = graph.NewLaplacian(d.Graph)
-		}
-	})
+	build := graph.NewLaplacian
+	if d.Directed {
+		build = graph.NewDirectedLaplacian
+	}
+	d.laplacianOnce.Do(func() { d.laplacian = build(d.Graph) })
 	return d.laplacian
 }
 
@@ -163,4 +161,6 @@ func (d *Data) Edges() int64 {
 	return d.Graph.NNZ() / 2
 }
 
-func (s *Split) parts() [3][]int32 { return [3][]int32{s.Train, s.Valid, s.Test} }
+func (s *Split) parts() [3]*[]int32 { return [3]*[]int32{&s.Train, &s.Valid, &s.Test} }
+
+func newSplit(parts [3][]int32) Split { return Split{parts[0], parts[1], parts[2]} }

@@ -54,9 +54,15 @@ func madeOfGraph(how string) bool {
 
 // degreeFeatures returns 1 and the logarithm of 1 + the degree of each node.
 func degreeFeatures(a *graph.CSR) *graph.Features {
-	x := &graph.Features{Rows: a.Rows, Cols: 2, Data: make([]float32, 2*a.Rows)}
+	return withDegrees(a, nil, 0, make([]float32, 2*a.Rows))
+}
+
+// withDegrees returns, in the memory of data, the rows of h and then the features of degreeFeatures.
+func withDegrees(a *graph.CSR, h []float32, width int, data []float32) *graph.Features {
+	x := &graph.Features{Rows: a.Rows, Cols: width + 2, Data: data}
 	for i := range a.Rows {
-		degreeRow(x.Row(i), a.Degree(i))
+		copy(x.Row(i), h[i*width:(i+1)*width])
+		degreeRow(x.Row(i)[width:], a.Degree(i))
 	}
 	return x
 }

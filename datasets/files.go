@@ -47,8 +47,7 @@ func schemes() []scheme {
 			Scheme:  Scheme{"synth", "NAME", "generated from a seed, no files: communities that edges, features and labels follow", keys("nodes edges features classes seed homophily noise"), openSynth},
 			ownKeys: true,
 			source: func(_ context.Context, spec *Spec) (*source, error) {
-				s, _, err := synthSource(spec, (*synth.Model).TableBytes)
-				return s, err
+				return synthSource(spec, (*synth.Model).TableBytes, sourceBuffer)
 			},
 		},
 		{
@@ -121,7 +120,7 @@ func (s *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, e
 		table: set.Table,
 	}
 	if set.Split != nil {
-		d.Split, d.ownSplit = Split{set.Split[0], set.Split[1], set.Split[2]}, true
+		d.Split, d.ownSplit = newSplit(*set.Split), true
 	}
 	return d, d.makeFeatures(ctx, spec, s.featureHint, o.Schema)
 }

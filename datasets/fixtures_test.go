@@ -506,8 +506,8 @@ func dglRedditFiles(t testing.TB, d *Data) map[string][]byte {
 	}
 	kinds := make([]int64, n)
 	for p, ids := range d.Split.parts() {
-		slices.Sort(ids)
-		for _, i := range ids {
+		slices.Sort(*ids)
+		for _, i := range *ids {
 			kinds[i] = int64(p + 1)
 		}
 	}
@@ -527,8 +527,8 @@ func sageFiles(t testing.TB, d *Data) map[string][]byte {
 	n := d.Nodes()
 	part := make([]int, n)
 	for p, ids := range d.Split.parts() {
-		slices.Sort(ids)
-		for _, i := range ids {
+		slices.Sort(*ids)
+		for _, i := range *ids {
 			part[i] = p
 		}
 	}

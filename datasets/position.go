@@ -49,25 +49,19 @@ func positionFeatures(ctx context.Context, a *graph.CSR, directed bool) (*graph.
 		}
 		return nil
 	})
-	for step := range positionSteps {
+	for step := range positionSteps + 1 {
+		if step > 0 {
+			kernel.PropagateRows(next[:n*width], p, nil, h, width, nil)
+			h, next = next[:n*width], h[:cap(h)]
+		}
 		if err == nil && step%positionBasis == 0 {
 			err = orthogonalize(ctx, h, n)
 		}
 		if err != nil {
 			return nil, err
 		}
-		kernel.PropagateRows(next[:n*width], p, nil, h, width, nil)
-		h, next = next[:n*width], h[:cap(h)]
 	}
-	if err := orthogonalize(ctx, h, n); err != nil {
-		return nil, err
-	}
-	x := &graph.Features{Rows: n, Cols: width + 2, Data: next}
-	for i := range n {
-		copy(x.Row(i), h[i*width:(i+1)*width])
-		degreeRow(x.Row(i)[width:], a.Degree(i))
-	}
-	return x, nil
+	return withDegrees(a, h, width, next), nil
 }
 
 // regularized returns the matrix of positionFeatures.

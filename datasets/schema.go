@@ -216,7 +216,7 @@ func (s *Schema) mapOutputs(d *Data) error {
 		}
 	}
 	d.Labels = y
-	for _, part := range []*[]int32{&d.Split.Train, &d.Split.Valid, &d.Split.Test} {
+	for _, part := range d.Split.parts() {
 		*part = slices.DeleteFunc(slices.Clone(*part), func(v int32) bool { return !y.Known(int(v)) })
 	}
 	return nil

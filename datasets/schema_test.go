@@ -143,7 +143,7 @@ func TestSchemaMapsTables(t *testing.T) {
 		t.Errorf("a new value and a new class: %v, %v", other.Labels.Class, notes)
 	}
 	for _, nodes := range other.Split.parts() {
-		if slices.Contains(nodes, 1) {
+		if slices.Contains(*nodes, 1) {
 			t.Error("a node of an unknown class is in the split")
 		}
 	}

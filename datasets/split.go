@@ -60,7 +60,7 @@ func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
 		return int(math.Round(float64(len(labelled)) * share / (shares[0] + shares[1] + shares[2])))
 	}
 	drawn := synth.RandomSplit(labelled, size(shares[0]), size(shares[1]), generator)
-	d.Split = Split{drawn[0], drawn[1], drawn[2]}
+	d.Split = newSplit(drawn)
 	origin := ""
 	if !whole {
 		origin = " (the source has none)"
@@ -79,7 +79,7 @@ func splitFromFiles(ctx context.Context, d *Data, spec *Spec, whole bool) error 
 	if whole {
 		s, err := nodes.Parts(ctx, spec.Values["split"])
 		if err == nil {
-			d.Split = Split{s[0], s[1], s[2]}
+			d.Split = newSplit(*s)
 			d.note("split from %s", spec.Values["split"])
 		}
 		return err
@@ -88,7 +88,7 @@ func splitFromFiles(ctx context.Context, d *Data, spec *Spec, whole bool) error 
 		return fmt.Errorf("datasets: %q: valid and test need train=FILE", spec)
 	}
 	d.Split = Split{}
-	for k, part := range []*[]int32{&d.Split.Train, &d.Split.Valid, &d.Split.Test} {
+	for k, part := range d.Split.parts() {
 		key := partNames()[k]
 		if path, given := spec.Values[key]; given {
 			var err error

@@ -32,7 +32,7 @@ func TestSplitFiles(t *testing.T) {
 	at := func(spec string) string { return "edges:" + strings.ReplaceAll(spec, "D", dir) }
 	sorted := func(s Split) Split {
 		for _, part := range s.parts() {
-			slices.Sort(part)
+			slices.Sort(*part)
 		}
 		return s
 	}

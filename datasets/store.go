@@ -101,21 +101,20 @@ func writeStore(ctx context.Context, path string, d *Data, features rowSource, o
 	if err != nil {
 		return err
 	}
-	var arrays []store.Array
+	asHalf := o.Half || x.Half != nil
+	feat := d.matrix("feat", asHalf, features)
 	if x.Half != nil {
-		feat := store.Vector("feat", &x.Half)
-		feat.Shape = []int{x.Rows, x.Cols}
-		arrays = append(arrays, feat)
-	} else if x.Sparse == nil {
-		arrays = append(arrays, d.matrix("feat", o.Half, features))
+		feat.Write = store.Vector("feat", &x.Half).Write
 	}
-	arrays = append(arrays, d.slices()...)
+	arrays := append([]store.Array{feat}, d.slices()...)
 	if o.Propagated {
-		arrays = append(arrays, d.matrix("propagated", o.Half || x.Half != nil, func(w *store.Writer, put rowSink) error {
+		arrays = append(arrays, d.matrix("propagated", asHalf, func(w *store.Writer, put rowSink) error {
 			return propagate(ctx, w, d, put, o)
 		}))
 	}
-	arrays = slices.DeleteFunc(arrays, func(a store.Array) bool { return slices.Contains(a.Shape, 0) })
+	arrays = slices.DeleteFunc(arrays, func(a store.Array) bool {
+		return slices.Contains(a.Shape, 0) || a.Name == "feat" && x.Sparse != nil
+	})
 	err = atomicfile.WriteFile(path, func(f *os.File) error { return store.Write(ctx, f, string(text), arrays) })
 	return cmp.Or(ctx.Err(), d.named(err))
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func openSynth(ctx context.Context, spec *Spec, _ Options) (*Data, error) {
-	s, generated, err := synthSource(spec, (*synth.Model).Bytes)
+	s, err := synthSource(spec, (*synth.Model).Bytes, math.MaxInt)
 	if errors.Is(err, memory.ErrTooLarge) {
 		err = fmt.Errorf("%w; gcn datasets convert makes a store of it in less", err)
 	}
@@ -34,20 +34,21 @@ func openSynth(ctx context.Context, spec *Spec, _ Options) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d, generated.Features(ctx, math.MaxInt, func(rows []float32) error {
+	return d, s.features(ctx, func(rows []float32) error {
 		d.Features.Data = rows
 		return nil
 	})
 }
 
-// synthSource returns the data as a source, if the memory that it takes is there.
-func synthSource(spec *Spec, bytes func(*synth.Model) int64) (*source, *synth.Source, error) {
+// synthSource returns the data as a source, if the memory that it takes is there. The features come
+// about size at a time.
+func synthSource(spec *Spec, bytes func(*synth.Model) int64, size int) (*source, error) {
 	m, err := synthFromSpec(spec)
 	if err == nil {
 		err = memory.Check(fmt.Sprintf("datasets: synth:%s of %d nodes and %d edges", m.Name, m.Nodes, m.Edges), bytes(m))
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	s := m.Source()
 	return &source{
@@ -56,41 +57,38 @@ func synthSource(spec *Spec, bytes func(*synth.Model) int64) (*source, *synth.So
 			labels, split, err := s.Labels(ctx)
 			return &Data{
 				Graph: a, Features: &graph.Features{Rows: s.Nodes, Cols: s.Model.Features},
-				Labels: labels, Split: Split{split[0], split[1], split[2]},
+				Labels: labels, Split: newSplit(split),
 				Metric: Metric(s.Metric), Notes: []string{s.Note()},
 			}, err
 		},
 		features: func(ctx context.Context, yield rowSink) error {
-			return s.Features(ctx, sourceBuffer, yield)
+			return s.Features(ctx, size, yield)
 		},
-	}, s, nil
+	}, nil
 }
 
 func synthFromSpec(spec *Spec) (*synth.Model, error) {
 	models := synth.Models()
-	k := slices.IndexFunc(models, func(m synth.Model) bool { return m.Name == spec.Path })
+	var names []string
+	for _, m := range models {
+		names = append(names, m.Name)
+	}
+	k := slices.Index(names, spec.Path)
 	if k < 0 {
-		var names []string
-		for _, m := range models {
-			names = append(names, m.Name)
-		}
 		return nil, fmt.Errorf("datasets: %q: unknown synthetic data set %q; want one of %s", spec, spec.Path, strings.Join(names, ", "))
 	}
 	m := &models[k]
-	nodes, err := number(spec, "nodes", int64(m.Nodes), 1, math.MaxInt32)
-	if err != nil {
-		return nil, err
-	}
+	var errs [7]error
+	var nodes, features, classes int64
+	nodes, errs[0] = number(spec, "nodes", int64(m.Nodes), 1, math.MaxInt32)
 	m.Resize(int(nodes))
-	var errs [6]error
-	var features, classes int64
 	most := nodes * (nodes - 1) / 2
-	m.Edges, errs[0] = number(spec, "edges", min(m.Edges, most), 0, most)
-	features, errs[1] = number(spec, "features", int64(m.Features), 1, 1<<16)
-	classes, errs[2] = number(spec, "classes", int64(m.Classes), 1, 1<<16)
-	m.Seed, errs[3] = number(spec, "seed", m.Seed, 0, math.MaxUint64)
-	m.Homophily, errs[4] = number(spec, "homophily", m.Homophily, 0, 1)
-	m.Noise, errs[5] = number(spec, "noise", m.Noise, 0, 1)
+	m.Edges, errs[1] = number(spec, "edges", min(m.Edges, most), 0, most)
+	features, errs[2] = number(spec, "features", int64(m.Features), 1, 1<<16)
+	classes, errs[3] = number(spec, "classes", int64(m.Classes), 1, 1<<16)
+	m.Seed, errs[4] = number(spec, "seed", m.Seed, 0, math.MaxUint64)
+	m.Homophily, errs[5] = number(spec, "homophily", m.Homophily, 0, 1)
+	m.Noise, errs[6] = number(spec, "noise", m.Noise, 0, 1)
 	m.Features, m.Classes = int(features), int(classes)
 	return m, cmp.Or(errs[:]...)
 }

@@ -88,7 +88,7 @@ func (d *Data) validateSplit() error {
 	part := make([]uint8, n) // of each node: the number of its part, from 1
 	for p, ids := range d.Split.parts() {
 		name := partNames()[p]
-		for k, id := range ids {
+		for k, id := range *ids {
 			switch {
 			case id < 0 || int(id) >= n:
 				return d.check(false, "%s node %d is %d, outside [0, %d)", name, k, id, n)
