@@ -21,7 +21,7 @@ var ErrLocked = errors.New("locked by another process")
 // system without locks gives no error: it serves one process.
 func Try(f *os.File) error {
 	err := lock(f.Fd())
-	if err == nil && !InPlace(f) {
+	if err == taken || err == nil && !InPlace(f) {
 		err = ErrLocked
 	}
 	if err == nil || errors.Is(err, errors.ErrUnsupported) {
