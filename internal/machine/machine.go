@@ -30,7 +30,7 @@ func Describe() Machine {
 	return Machine{
 		OS:        runtime.GOOS,
 		Arch:      runtime.GOARCH,
-		Processor: processor(),
+		Processor: field("/proc/cpuinfo", "model name\t: "),
 		Cores:     runtime.GOMAXPROCS(0),
 		Go:        runtime.Version(),
 		BLAS:      BLAS(),
@@ -52,21 +52,19 @@ func (m Machine) String() string {
 	return fmt.Sprintf("%s, %s in use, %s/%s, %s, BLAS %s", name, cores, m.OS, m.Arch, m.Go, m.BLAS)
 }
 
-// processor returns the processor's model as Linux reports it, or "".
-func processor() string {
-	text, _ := os.ReadFile("/proc/cpuinfo") // other systems have none
-	_, name, _ := strings.Cut(string(text), "model name\t: ")
-	name, _, _ = strings.Cut(name, "\n")
-	return name
+// field returns the rest of the first line with a name in a file of Linux, or "".
+func field(path, name string) string {
+	text, _ := os.ReadFile(path) // other systems have none
+	_, value, _ := strings.Cut(string(text), name)
+	value, _, _ = strings.Cut(value, "\n")
+	return value
 }
 
 // PeakRSS returns the largest resident set size of the process so far, in MB of 10⁶ bytes, as Linux
 // reports it. Elsewhere it is the memory that Go has obtained from the system so far.
 func PeakRSS() float64 {
-	text, _ := os.ReadFile("/proc/self/status")
-	_, peak, _ := strings.Cut(string(text), "VmHWM:")
 	var kib float64
-	if _, err := fmt.Sscan(peak, &kib); err == nil {
+	if _, err := fmt.Sscan(field("/proc/self/status", "VmHWM:"), &kib); err == nil {
 		return kib * 1024 / 1e6
 	}
 	var stats runtime.MemStats

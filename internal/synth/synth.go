@@ -97,13 +97,10 @@ func (m *Model) Resize(nodes int) {
 // Bytes returns the memory that a graph, labels, a split and features take while they are
 // generated; -1 if an int64 does not hold it.
 func (m *Model) Bytes() int64 {
-	const (
-		least = 2 << 20 // a chunk of the builder
-		node  = 115     // communities, degree, offsets, running sums, class, split
-		edge  = 12      // in the builder, sorted by row, and in both directions
-	)
+	// A chunk of the builder takes 2 MiB. A node takes 115 bytes: communities, degree, offsets, running
+	// sums, class, split. An edge takes 12: in the builder, sorted by row, and in both directions.
 	width, groups, tasks := float64(m.Features), float64(m.groupCount()), float64(m.tasks())
-	bytes := least + (node+5*width+4*tasks)*float64(m.Nodes) + edge*float64(m.Edges) + 2*4*groups*width + 8*groups*tasks
+	bytes := 2<<20 + (115+5*width+4*tasks)*float64(m.Nodes) + 12*float64(m.Edges) + 2*4*groups*width + 8*groups*tasks
 	if bytes >= math.MaxInt64 {
 		return -1
 	}
@@ -112,8 +109,7 @@ func (m *Model) Bytes() int64 {
 
 // TableBytes returns the memory that generating in pieces takes, without the pieces.
 func (m *Model) TableBytes() int64 {
-	const node = 72 // communities, degrees, running sums, offsets
-	return int64(m.Nodes) * int64(node+4*m.tasks())
+	return int64(m.Nodes) * int64(72+4*m.tasks()) // communities, degrees, running sums, offsets
 }
 
 // tasks returns the number of binary tasks, 0 with classes.
