@@ -15,12 +15,12 @@ import (
 // become names. The result shares no memory with d but names of classes. Cost: O(nodes + edges).
 func (d *Data) Changed(o *graph.Overlay, added []string) (*Data, error) {
 	p, x := o.Base()
-	base := p.Nodes()
-	if base != d.Nodes() || o.Nodes()-base != len(added) {
-		return nil, fmt.Errorf("datasets: %s: changes of a graph of %d nodes that add %d, and the ids of %d", d.title(), base, o.Nodes()-base, len(added))
+	base, n := p.Nodes(), o.Nodes()
+	if base != d.Nodes() || n-base != len(added) {
+		return nil, d.fail("changes of a graph of %d nodes that add %d, and the ids of %d", base, n-base, len(added))
 	}
-	number, kept := slices.Repeat([]int32{-1}, o.Nodes()), []int32{} // −1: removed
-	for v := range int32(o.Nodes()) {
+	number, kept := slices.Repeat([]int32{-1}, n), []int32{} // −1: removed
+	for v := range int32(n) {
 		if o.Has(v) {
 			number[v], kept = int32(len(kept)), append(kept, v)
 		}
@@ -49,7 +49,7 @@ func (d *Data) Changed(o *graph.Overlay, added []string) (*Data, error) {
 			labels.Class = append(labels.Class, classes[at])
 		}
 	}
-	if d.NodeNames == nil && len(kept) == o.Nodes() {
+	if d.NodeNames == nil && len(kept) == n {
 		names = nil
 	}
 	if d.Graph.Val == nil && !slices.ContainsFunc(a.Val, func(w float32) bool { return w != 1 }) {
@@ -67,6 +67,6 @@ func (d *Data) Changed(o *graph.Overlay, added []string) (*Data, error) {
 		Name: d.Name, Directed: d.Directed, Metric: d.Metric, encoding: d.encoding, unlabelled: d.unlabelled,
 		Graph: a, Features: o.Gather(kept), Labels: labels, NodeNames: names,
 		Split: newSplit(split),
-		Notes: append(slices.Clone(d.Notes), fmt.Sprintf("changed: %d nodes added, %d removed", len(added), o.Nodes()-len(kept))),
+		Notes: append(slices.Clone(d.Notes), fmt.Sprintf("changed: %d nodes added, %d removed", len(added), n-len(kept))),
 	}, nil
 }

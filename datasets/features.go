@@ -41,7 +41,7 @@ func (d *Data) makeFeatures(ctx context.Context, spec *Spec, hint string, s *Sch
 		err = fmt.Errorf("no features in the source%s, and the model's were not made of the graph", hint)
 	}
 	if err != nil {
-		return fmt.Errorf("datasets: %q: %w", spec, err)
+		return spec.fail("%w", err)
 	}
 	d.encoding.Made, d.Notes = how, append(d.Notes, note)
 	return nil

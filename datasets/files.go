@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"strconv"
 	"strings"
@@ -111,11 +110,10 @@ func (s *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, e
 		return nil, err
 	}
 	if set.Labels == nil && !o.Unlabelled {
-		return nil, fmt.Errorf("datasets: %q: no labels, which training needs%s; a trained model predicts without: gcn predict --run DIR --data SPEC",
-			spec, s.labelHint)
+		return nil, spec.fail("no labels, which training needs%s; a trained model predicts without: gcn predict --run DIR --data SPEC", s.labelHint)
 	}
 	d := &Data{
-		Name: spec.String(), Graph: set.Graph, Report: set.Report, Features: set.Features, Labels: set.Labels,
+		Graph: set.Graph, Report: set.Report, Features: set.Features, Labels: set.Labels,
 		NodeNames: set.NodeNames, Directed: set.Direction != "", Notes: set.Notes, Metric: s.metric,
 		table: set.Table,
 	}

@@ -3,7 +3,6 @@ package datasets
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -28,11 +27,11 @@ func finish(ctx context.Context, d *Data, spec *Spec, byDefault string, s *Schem
 	how := cmp.Or(spec.Values["normalize"], byDefault, "none")
 	switch {
 	case s != nil && spec.given("normalize") != "" && how != s.Normalize:
-		return fmt.Errorf("datasets: %q: normalize=%s, and the model's data had normalize=%s: leave it out", spec, how, s.Normalize)
+		return spec.fail("normalize=%s, and the model's data had normalize=%s: leave it out", how, s.Normalize)
 	case s != nil:
 		how = s.Normalize
 	case how == "standardize" && d.unlabelled && (d.table == nil || d.table.Scaled()):
-		return fmt.Errorf("datasets: %q: normalize=standardize needs training nodes, and there are no labels: say normalize=none here, and where the model was trained", spec)
+		return spec.fail("normalize=standardize needs training nodes, and there are no labels: say normalize=none here, and where the model was trained")
 	}
 	var err error
 	isRaw := cmp.Or(d.encoding.Normalize, "none") == "none" && d.encoding.Columns == nil // an array, and not scaled yet
@@ -60,7 +59,7 @@ func (d *Data) normalize(spec *Spec, how string, s *Schema) (err error) {
 	standardize, names, x := how == "standardize", d.encoding.columnNames(), d.Features
 	switch {
 	case standardize && names != nil:
-		err = fmt.Errorf("datasets: %q: the store holds the columns %s of tables: say normalize=standardize where it is converted", spec, quoted(names))
+		err = spec.fail("the store holds the columns %s of tables: say normalize=standardize where it is converted", quoted(names))
 	case d.file != nil || x.Data == nil: // a mapping cannot be written to
 		err = d.copyFeatures(standardize)
 	}
@@ -113,7 +112,7 @@ func (s *Schema) scaleRow(row []float32) {
 // withoutLabels completes data without labels: see Options.Unlabelled.
 func (d *Data) withoutLabels(spec *Spec) error {
 	if key := spec.given("split", "seed", "train", "valid", "test", "metric"); key != "" {
-		return fmt.Errorf("datasets: %q: %s needs labels, and there are none", spec, key)
+		return spec.fail("%s needs labels, and there are none", key)
 	}
 	d.Labels = &graph.Labels{Class: slices.Repeat([]int32{-1}, d.Nodes())}
 	d.Metric, d.unlabelled = Accuracy, true

@@ -189,7 +189,7 @@ func parse(text string, o Options) (*Spec, *scheme, error) {
 		return nil, nil, err
 	}
 	if _, err := os.Stat("~"); strings.HasPrefix(s.Path, "~/") && err != nil {
-		return nil, nil, fmt.Errorf("datasets: %q: the shell writes out ~ only at the beginning of a word: write $HOME%s", text, s.Path[1:])
+		return nil, nil, s.fail("the shell writes out ~ only at the beginning of a word: write $HOME%s", s.Path[1:])
 	}
 	scheme, err := findScheme(s, o)
 	if err != nil {
@@ -213,5 +213,5 @@ func findScheme(s *Spec, o Options) (*scheme, error) {
 		}
 		known = append(known, scheme.Name+":"+scheme.Path)
 	}
-	return nil, fmt.Errorf("datasets: %q: unknown scheme or data set; want one of %s", s.text, strings.Join(append(known, Names()...), ", "))
+	return nil, s.fail("unknown scheme or data set; want one of %s", strings.Join(append(known, Names()...), ", "))
 }

@@ -104,7 +104,7 @@ func (s *Schema) Check(d *Data) error {
 		return err
 	}
 	if got.Classes != s.Classes || got.Tasks != s.Tasks || !slices.Equal(got.outputs(), s.outputs()) {
-		return fmt.Errorf("datasets: %s: the outputs are %s, and the model's %s", d.title(), got.outputsText(), s.outputsText())
+		return d.fail("the outputs are %s, and the model's %s", got.outputsText(), s.outputsText())
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (s *Schema) mapOutputs(d *Data) error {
 		return err
 	}
 	if labelled && ((own.Tasks > 0) != (s.Tasks > 0) || own.Names == nil && s.Names == nil && own.Classes > s.Classes) {
-		return fmt.Errorf("datasets: %s: the labels are %s, and the model's %s", d.title(), own.outputsText(), s.outputsText())
+		return d.fail("the labels are %s, and the model's %s", own.outputsText(), s.outputsText())
 	}
 	from, to := own.outputs(), s.outputs()
 	if slices.Equal(from, to) {
@@ -187,7 +187,7 @@ func (s *Schema) mapOutputs(d *Data) error {
 		delete(at, name)
 	}
 	if labelled && (s.Tasks > 0 && len(at) > 0 || len(at) == len(to)) {
-		return fmt.Errorf("datasets: %s: the labels are %s, and lack the model's %s", d.title(), own.outputsText(), quoted(slices.Sorted(maps.Keys(at))))
+		return d.fail("the labels are %s, and lack the model's %s", own.outputsText(), quoted(slices.Sorted(maps.Keys(at))))
 	}
 	y := &graph.Labels{Classes: s.Classes, Tasks: s.Tasks, Names: s.Names, Class: slices.Clone(d.Labels.Class)}
 	if s.Tasks > 0 {

@@ -31,9 +31,9 @@ func parseSpec(text string) (*Spec, error) {
 	s := &Spec{Scheme: scheme, Path: path, text: text}
 	switch {
 	case found && scheme == "":
-		return nil, fmt.Errorf("datasets: %q: no scheme before the colon; want SCHEME:PATH", text)
+		return nil, s.fail("no scheme before the colon; want SCHEME:PATH")
 	case path == "":
-		return nil, fmt.Errorf("datasets: %q: no path or name; want SCHEME:PATH, such as synth:demo", text)
+		return nil, s.fail("no path or name; want SCHEME:PATH, such as synth:demo")
 	case !hasQuery:
 		return s, nil
 	}
@@ -41,14 +41,14 @@ func parseSpec(text string) (*Spec, error) {
 	for pair := range strings.SplitSeq(query, "&") {
 		key, escaped, found := strings.Cut(pair, "=")
 		if !found || key == "" {
-			return nil, fmt.Errorf("datasets: %q: %q is not key=value", text, pair)
+			return nil, s.fail("%q is not key=value", pair)
 		}
 		if _, twice := s.Values[key]; twice {
-			return nil, fmt.Errorf("datasets: %q: key %q is given twice", text, key)
+			return nil, s.fail("key %q is given twice", key)
 		}
 		value, err := url.PathUnescape(escaped)
 		if err != nil {
-			return nil, fmt.Errorf("datasets: %q: value of %q: %w", text, key, err)
+			return nil, s.fail("value of %q: %w", key, err)
 		}
 		s.Values[key] = value
 	}
@@ -57,6 +57,11 @@ func parseSpec(text string) (*Spec, error) {
 
 // String returns the SPEC as it was given.
 func (s *Spec) String() string { return s.text }
+
+// fail returns an error about the SPEC.
+func (s *Spec) fail(format string, args ...any) error {
+	return fmt.Errorf("datasets: %q: %w", s.text, fmt.Errorf(format, args...))
+}
 
 // given returns the first of the keys that has a value, or "".
 func (s *Spec) given(keys ...string) string {
@@ -79,7 +84,7 @@ func number[T int64 | uint64 | float64](s *Spec, key string, fallback, least, mo
 		kind, verb = "a number", "%g"
 	}
 	if _, err = fmt.Sscanf(text+"\n", verb+"\n", &v); err != nil || !(v >= least && v <= most) { // NaN is in no range
-		return fallback, fmt.Errorf("datasets: %q: %s=%s: want %s in [%v, %v]", s.text, key, text, kind, least, most)
+		return fallback, s.fail("%s=%s: want %s in [%v, %v]", key, text, kind, least, most)
 	}
 	return v, nil
 }
@@ -90,11 +95,11 @@ func (s *Spec) check(allowed []string) error {
 	for _, key := range slices.Sorted(maps.Keys(s.Values)) {
 		k := slices.IndexFunc(allowed, func(text string) bool { return strings.HasPrefix(text+"=", key+"=") })
 		if k < 0 {
-			return fmt.Errorf("datasets: %q: unknown key %q; %s takes %s", s.text, key, cmp.Or(s.Scheme, s.Path), cmp.Or(keyNames(allowed), "no keys"))
+			return s.fail("unknown key %q; %s takes %s", key, cmp.Or(s.Scheme, s.Path), cmp.Or(keyNames(allowed), "no keys"))
 		}
 		_, choices, limited := strings.Cut(allowed[k], "=")
 		if want := strings.Split(choices, "|"); limited && !slices.Contains(want, s.Values[key]) {
-			return fmt.Errorf("datasets: %q: %s=%s: want %s", s.text, key, s.Values[key], strings.Join(want, ", "))
+			return s.fail("%s=%s: want %s", key, s.Values[key], strings.Join(want, ", "))
 		}
 	}
 	return nil

@@ -39,15 +39,15 @@ func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
 	isFile := err != nil && missing == nil
 	switch {
 	case whole && parts != "":
-		return fmt.Errorf("datasets: %q: both split and %s: want one of them", spec, parts)
+		return spec.fail("both split and %s: want one of them", parts)
 	case (own || isFile || parts != "") && spec.given("seed") != "":
-		return fmt.Errorf("datasets: %q: seed is for random splits: say split=%s", spec, defaultSplit)
+		return spec.fail("seed is for random splits: say split=%s", defaultSplit)
 	case own:
 		return nil
 	case isFile, parts != "":
 		return splitFromFiles(ctx, d, spec, isFile)
 	case err != nil:
-		return fmt.Errorf("datasets: %q: split=%s: %w, or a file that is there", spec, text, err)
+		return spec.fail("split=%s: %w, or a file that is there", text, err)
 	}
 	seed, err := number[uint64](spec, "seed", 1, 0, math.MaxUint64)
 	if err != nil {
@@ -85,7 +85,7 @@ func splitFromFiles(ctx context.Context, d *Data, spec *Spec, whole bool) error 
 		return err
 	}
 	if spec.given("train") == "" {
-		return fmt.Errorf("datasets: %q: valid and test need train=FILE", spec)
+		return spec.fail("valid and test need train=FILE")
 	}
 	d.Split = Split{}
 	for k, part := range d.Split.parts() {

@@ -81,7 +81,7 @@ type rowSink = func(rows []float32) error
 // takes the features from the given source, or from d if that is nil.
 func writeStore(ctx context.Context, path string, d *Data, features rowSource, o *Options) error {
 	if d.unlabelled {
-		return fmt.Errorf("datasets: %s: data without labels are not written: they could not be opened again", d.title())
+		return d.fail("data without labels are not written: they could not be opened again")
 	}
 	x := d.Features
 	if o.Half && x.Sparse != nil {

@@ -75,7 +75,7 @@ func synthFromSpec(spec *Spec) (*synth.Model, error) {
 	}
 	k := slices.Index(names, spec.Path)
 	if k < 0 {
-		return nil, fmt.Errorf("datasets: %q: unknown synthetic data set %q; want one of %s", spec, spec.Path, strings.Join(names, ", "))
+		return nil, spec.fail("unknown synthetic data set %q; want one of %s", spec.Path, strings.Join(names, ", "))
 	}
 	m := &models[k]
 	var errs [7]error

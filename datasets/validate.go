@@ -36,12 +36,15 @@ func (d *Data) named(err error) error {
 	return fmt.Errorf("datasets: %s: %w", d.title(), err)
 }
 
+// fail returns an error about d.
+func (d *Data) fail(format string, args ...any) error { return d.named(fmt.Errorf(format, args...)) }
+
 // check is an error about d, unless it is good.
 func (d *Data) check(good bool, format string, args ...any) error {
 	if good {
 		return nil
 	}
-	return d.named(fmt.Errorf("%w: %w", fmt.Errorf(format, args...), graph.ErrInvalid))
+	return d.fail("%w: %w", fmt.Errorf(format, args...), graph.ErrInvalid)
 }
 
 // validateNodes is Validate without the graph's structure.

@@ -165,11 +165,6 @@ func newRunningSum(n int, value func(int) float64) runningSum {
 	return s
 }
 
-// sum returns the sum of the entries lo … hi−1. It divides others, and so it is not 0.
-func (s *runningSum) sum(lo, hi int32) float64 {
-	return max(s.before[hi]-s.before[lo], math.SmallestNonzeroFloat64)
-}
-
 // at returns the entry at position x of the sum, below limit.
 func (s *runningSum) at(x float64, limit int) int {
 	k := int(s.guide[min(int(x*s.scale), len(s.guide)-1)])
@@ -263,8 +258,10 @@ func (s *Source) newBlockModel(ctx context.Context) (*blockModel, error) {
 	// By chance, a share of the edges drawn anywhere lies within a group.
 	var chance float64
 	for z := range s.groupCount() {
-		share := b.groupSum(int32(z)) / b.all.sum(0, int32(n))
-		chance += share * share
+		if sum := b.groupSum(z); sum > 0 {
+			share := sum / b.all.before[n]
+			chance += share * share
+		}
 	}
 	if left > 0 && chance < 1 {
 		wanted := (s.Homophily*float64(s.Model.Edges) - float64(s.Model.Edges-left)) / float64(left)
@@ -275,15 +272,20 @@ func (s *Source) newBlockModel(ctx context.Context) (*blockModel, error) {
 }
 
 // groupSum returns the sum of θ over a group.
-func (b *blockModel) groupSum(z int32) float64 { return b.grouped.sum(b.start[z], b.start[z+1]) }
+func (b *blockModel) groupSum(z int) float64 {
+	return b.grouped.before[b.start[z+1]] - b.grouped.before[b.start[z]]
+}
 
 // weights returns the expected numbers of edges, up to a common factor, from node i
 // to the nodes before it: edges drawn within its group, and edges drawn anywhere.
 func (b *blockModel) weights(i int) (within, across float64) {
+	if b.theta[i] == 0 {
+		return 0, 0
+	}
 	z := b.group[i]
 	before := b.grouped.before[b.place[i]] - b.grouped.before[b.start[z]]
-	within = b.theta[i] * b.within * before / b.groupSum(z)
-	across = b.theta[i] * (1 - b.within) * b.all.before[i] / b.all.sum(0, int32(len(b.theta)))
+	within = b.theta[i] * b.within * before / b.groupSum(int(z))
+	across = b.theta[i] * (1 - b.within) * b.all.before[i] / b.all.before[len(b.theta)]
 	return within, across
 }
 
