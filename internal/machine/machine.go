@@ -48,7 +48,8 @@ func BLAS() string {
 
 // String is one line for a reader.
 func (m Machine) String() string {
-	name, cores := cmp.Or(m.Processor, m.Arch), english.Plural(m.Cores, "core", "")
+	name := cmp.Or(m.Processor, m.Arch)
+	cores := english.Plural(m.Cores, "core", "")
 	return fmt.Sprintf("%s, %s in use, %s/%s, %s, BLAS %s", name, cores, m.OS, m.Arch, m.Go, m.BLAS)
 }
 

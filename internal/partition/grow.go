@@ -89,7 +89,8 @@ type candidate struct {
 func (q queue) Len() int { return len(q) }
 
 func (q queue) Less(i, j int) bool {
-	return q[i].score > q[j].score || q[i].score == q[j].score && q[i].met < q[j].met
+	a, b := q[i], q[j]
+	return a.score > b.score || a.score == b.score && a.met < b.met
 }
 
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
@@ -97,7 +98,8 @@ func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 func (q *queue) Push(c any) { *q = append(*q, c.(candidate)) }
 
 func (q *queue) Pop() any {
-	c := (*q)[len(*q)-1]
-	*q = (*q)[:len(*q)-1]
+	last := len(*q) - 1
+	c := (*q)[last]
+	*q = (*q)[:last]
 	return c
 }

@@ -67,9 +67,9 @@ func ThroughJSON(m map[string]any) (map[string]any, error) {
 // SameConfig compares two configurations that went through JSON. The error names the first field
 // that differs, in alphabetical order. Fields that may change are left out.
 func SameConfig(before, now map[string]any, mayChange ...string) error {
-	names := slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(now)))
-	slices.Sort(names)
-	for _, name := range names {
+	all := maps.Clone(now)
+	maps.Copy(all, before)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if was, is := jsonText(before, name), jsonText(now, name); was != is && !slices.Contains(mayChange, name) {
 			return fmt.Errorf("%s was %s and is now %s", name, was, is)
 		}

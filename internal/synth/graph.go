@@ -72,8 +72,9 @@ func (m *Model) drawCommunities() *communities {
 	for i := range c.member {
 		c.member[i] = int32(i)
 	}
-	m.random(streamOrder, 0).Shuffle(n, func(i, j int) { c.member[i], c.member[j] = c.member[j], c.member[i] })
-	cumulative, random, expected := m.zipf(), m.random(streamGroups, 0), 0.0
+	shuffle(c.member, m.random(streamOrder, 0))
+	cumulative, random := m.zipf(), m.random(streamGroups, 0)
+	expected := 0.0 // edges within communities
 	for first := 0; first < n; {
 		size := max(min(int(1.5+m.Inside*c.degrees(first)/m.Density), (n-first)/8), 1)
 		members := c.member[first : first+size]

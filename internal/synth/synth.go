@@ -172,6 +172,11 @@ func (m *Model) random(purpose, chunk int) *rand.Rand {
 	return rand.New(rand.NewPCG(splitmix.Hash(m.Seed^splitmix.Hash(uint64(purpose))), splitmix.Hash(uint64(chunk)+1)))
 }
 
+// shuffle puts the values in random order.
+func shuffle[T any](values []T, random *rand.Rand) {
+	random.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
+}
+
 // groupCount returns the number of groups.
 func (m *Model) groupCount() int { return cmp.Or(m.Groups, m.Classes) }
 
@@ -353,7 +358,7 @@ func RandomSplit(nodes []int32, train, valid int, random *rand.Rand) (parts [3][
 	part := slices.Repeat([]uint8{2}, len(nodes))
 	copy(part, slices.Repeat([]uint8{1}, train+valid)) // by rounding, one more than there are
 	clear(part[:train])
-	random.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
+	shuffle(part, random)
 	for k, p := range part {
 		parts[p] = append(parts[p], nodes[k])
 	}
