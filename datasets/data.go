@@ -152,7 +152,7 @@ func (d *Data) Nodes() int {
 
 // Edges returns the number of edges, undirected ones each counted once.
 func (d *Data) Edges() int64 {
-	if d == nil || d.Graph == nil {
+	if d.Nodes() == 0 {
 		return 0
 	}
 	if d.Directed {

@@ -101,10 +101,10 @@ func Describe(d *Data) Info {
 	if x.Half != nil {
 		info.Precision = "float16"
 	}
-	propagated := cmp.Or(d.Propagated, &graph.Features{}).Bytes()
-	info.Bytes = MemorySize{Graph: g.Bytes(), Features: x.Bytes(), Propagated: propagated}
+	b := &info.Bytes
+	b.Graph, b.Features, b.Propagated = g.Bytes(), x.Bytes(), cmp.Or(d.Propagated, &graph.Features{}).Bytes()
 	others := len(y.Class) + len(y.Multi) + info.Split.Train + info.Split.Valid + info.Split.Test
-	info.Bytes.Total = info.Bytes.Graph + info.Bytes.Features + 4*int64(others) + d.NodeNames.Bytes() + propagated
+	b.Total = b.Graph + b.Features + 4*int64(others) + d.NodeNames.Bytes() + b.Propagated
 	return info
 }
 

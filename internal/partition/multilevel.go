@@ -219,8 +219,8 @@ func (g *level) contract(cluster []int32, count int) *level {
 // round that moves at most one node in 200. A part does not fall below three quarters
 // of the average.
 func (g *level) refine(part []int32, to balanced, rounds int) {
-	order := sorted(len(part), func(int32) int64 { return 0 })
-	g.move(order, part, to, rounds, len(part)/200)
+	order := sorted(g.Rows, func(int32) int64 { return 0 })
+	g.move(order, part, to, rounds, g.Rows/200)
 }
 
 func (g *level) weights(part []int32, parts int) []int64 {

@@ -318,9 +318,8 @@ func (b *blockModel) countRows(left int64, random *rand.Rand) {
 // drawRow completes row i with distinct nodes before i, in increasing order. The first
 // kept entries are there already.
 func (b *blockModel) drawRow(row []int32, kept, i int, random *rand.Rand) {
-	z := b.group[i]
 	within, across := b.weights(i)
-	first, last := int(b.start[z]), int(b.place[i])
+	first, last := int(b.start[b.group[i]]), int(b.place[i])
 	base := b.grouped.before[first]
 	span := b.grouped.before[last] - base
 	grouped := 0
