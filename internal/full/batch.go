@@ -55,7 +55,7 @@ func (p *pass) setRows(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) (err er
 		} else {
 			m.At, err = x.onDevice(p.Device, k, m, on)
 		}
-		r.Give(s.Data[k].Node, m)
+		r.Give(s.Data[k].Node, m.Floats, m.Rows, m.Cols)
 	}
 	return err
 }

@@ -88,7 +88,7 @@ func (c *Call) CheckBound() error {
 	if c.few() || c.Bound == (Bound{}) {
 		return nil
 	}
-	switch most := c.Bound.bytes(); {
+	switch most := memory.Budget(c.Bound.Memory); {
 	case c.Device != nil:
 		return fmt.Errorf("inference: a bound of memory is for the CPU")
 	case most <= c.fixed():

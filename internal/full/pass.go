@@ -18,7 +18,6 @@ import (
 type pass struct {
 	*Model
 	Call
-	isFew  bool
 	again  bool // the lists and P·X are of an earlier call
 	rank   int
 	ranks  int                     // their number
@@ -110,7 +109,7 @@ func (p *pass) run(ctx context.Context, s *stage) (err error) {
 	shares, size := p.shares(s), p.chunkOf(s)
 	first, last := shares[p.rank], shares[p.rank+1]
 	workers := max(min((last-first+size-1)/size, parallel.Free()), 1)
-	if p.isFew || s.Mixed || p.Device != nil {
+	if p.few() || s.Mixed || p.Device != nil {
 		workers = 1
 	}
 	on, err := p.rowsOf(s)
@@ -163,15 +162,13 @@ func (p *pass) run(ctx context.Context, s *stage) (err error) {
 		}
 	}
 	for _, n := range s.Out {
-		values, held := p.given[n]
-		if !held || p.ranks == 1 {
-			continue
-		}
-		if err := p.Ranks.Gather(ctx, partsOf(values.Data, shares, values.Cols)); err != nil {
-			return err
-		}
-		if wanted := s.Wanted[n]; wanted != nil {
-			p.Wanted(wanted, s.nodes, values.Data)
+		if values, held := p.given[n]; held && p.ranks > 1 {
+			if err := p.Ranks.Gather(ctx, partsOf(values.Data, shares, values.Cols)); err != nil {
+				return err
+			}
+			if wanted := s.Wanted[n]; wanted != nil {
+				p.Wanted(wanted, s.nodes, values.Data)
+			}
 		}
 	}
 	return nil
@@ -245,7 +242,7 @@ func (p *pass) worker(s *stage) (r *levelRun, err error) {
 	}
 	r.Begin()
 	for n, m := range p.given {
-		r.Give(n, m)
+		r.Give(n, m.Floats, m.Rows, m.Cols)
 	}
 	return r, nil
 }
@@ -276,40 +273,30 @@ func (p *pass) compute(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error {
 		return err
 	}
 	for k, n := range s.Out {
-		var to []float32
-		if all := p.given[n]; all.Data != nil && p.Device == nil {
-			to = all.Slice(lo*n.Shape()[1], hi*n.Shape()[1]).Data
-		}
-		r.Put(k, to)
+		r.Put(k, plan.Floats{Data: p.given[n].Part(lo, hi).Data})
 	}
 	if err := r.Compute(); err != nil {
 		return err
 	}
 	for k, n := range s.Out {
 		m, err := r.Result(k).Matrix()
-		to := p.given[n]
+		wanted, to := s.Wanted[n], p.given[n].Part(lo, hi)
 		switch {
 		case err == nil && (m.Rows != hi-lo || m.Cols != n.Shape()[1]):
 			err = fmt.Errorf("%v has %d×%d values for %d rows: %w", n, m.Rows, m.Cols, hi-lo, ops.ErrShape)
 		case err == nil && to.At != 0:
-			err = p.Device.Copy(to.Slice(lo*m.Cols, hi*m.Cols).At, m.At, m.Rows*m.Cols)
-		case err == nil && to.Data != nil && (len(m.Data) == 0 || &m.Data[0] != &to.Data[lo*m.Cols]): // else it is there
-			_, err = r.Result(k).Append(to.Data[lo*m.Cols : lo*m.Cols])
+			err = p.Device.Copy(to.At, m.At, m.Rows*m.Cols)
+		}
+		if err == nil && p.Device != nil && (to.At == 0 || wanted != nil) {
+			m.Data, err = r.Result(k).Append(to.Data[:0])
 		}
 		if err != nil {
 			return err
 		}
-		wanted := s.Wanted[n]
-		if wanted == nil || p.ranks > 1 {
-			continue
+		copy(to.Data, m.Data) // unless it is there
+		if wanted != nil && p.ranks == 1 {
+			p.Wanted(wanted, s.nodes[lo:hi], m.Data)
 		}
-		data := m.Data
-		if p.Device != nil {
-			if data, err = r.Result(k).Append(nil); err != nil {
-				return err
-			}
-		}
-		p.Wanted(wanted, s.nodes[lo:hi], data)
 	}
 	return nil
 }

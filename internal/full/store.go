@@ -23,9 +23,6 @@ type Bound struct {
 	Scratch string
 }
 
-// bytes returns the bound.
-func (b Bound) bytes() int64 { return memory.Budget(b.Memory) }
-
 // take returns a pass for c. That of the last call has the lists of nodes and P·X already, if it
 // was for the same nodes and data. Calls for a few nodes only use its memory again.
 func (m *Model) take(ctx context.Context, c Call) (p *pass, err error) {
@@ -46,7 +43,7 @@ func (m *Model) take(ctx context.Context, c Call) (p *pass, err error) {
 	if p == nil {
 		p = &pass{Model: m}
 	}
-	p.Call, p.isFew, p.again = c, few, again
+	p.Call, p.again = c, again
 	p.given, p.done = make(map[*G.Node]plan.Matrix), 0
 	p.rank, p.ranks = 0, 1
 	if c.Ranks != nil {
@@ -58,7 +55,7 @@ func (m *Model) take(ctx context.Context, c Call) (p *pass, err error) {
 		}
 	}
 	if c.Bound != (Bound{}) {
-		p.most = c.Bound.bytes() - c.fixed()
+		p.most = memory.Budget(c.Bound.Memory) - c.fixed()
 	} else if !few {
 		if spare := m.Spare.Swap(nil); spare != nil {
 			p.memory = *spare
@@ -79,13 +76,14 @@ func (m *Model) give(p *pass, err error) error {
 	if err = errors.Join(err, p.free(0), p.free(1)); err != nil {
 		return err
 	}
-	if p.Bound == (Bound{}) && !p.isFew {
+	few := p.few()
+	if p.Bound == (Bound{}) && !few {
 		spare := p.memory
 		m.Spare.Store(&spare)
 		p.memory = [2][]float32{}
 	}
 	p.given, p.Wanted, p.Progress, p.Sums, p.Ranks = nil, nil, nil, nil, nil // the caller's
-	if p.isFew {
+	if few {
 		m.small.Put(p)
 	} else {
 		m.large.Store(p)

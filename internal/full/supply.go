@@ -55,7 +55,7 @@ func (s *supply) rows(p *graph.Laplacian, to *[]float32, nodes []int32, lo int, 
 // after lo, or last. A rank without rows calls it too, so that the others get its features.
 func (p *pass) supply(ctx context.Context, s *stage, lo, last, size int) (hi int, err error) {
 	hi = last
-	if p.isFew || p.Device != nil {
+	if p.few() || p.Device != nil {
 		return hi, nil // each chunk computes its rows
 	}
 	for k := range s.data {

@@ -33,6 +33,9 @@ type Matrix struct {
 	Floats
 }
 
+// Part returns the rows lo to hi−1 of m, if it has numbers.
+func (m Matrix) Part(lo, hi int) Floats { return m.Slice(lo*m.Cols, hi*m.Cols) }
+
 // Scratch is memory on the processor of a run, such as an op's state. It grows to the largest
 // size requested. On a device, the run frees it. Floats are the numbers of the last request; an op
 // may also set them to numbers elsewhere.
@@ -45,7 +48,8 @@ type Scratch struct {
 func (s *Scratch) floats(r *Run, n int) (Floats, error) {
 	if s.n = n; r.Device != nil {
 		if s.buffer == nil {
-			s.buffer = r.newBuffer()
+			s.buffer = r.Device.NewBuffer()
+			r.buffers = append(r.buffers, s.buffer)
 		}
 		var err error
 		s.At, err = s.buffer.Floats(max(n, 1))
@@ -67,7 +71,7 @@ type Call struct {
 	in      []*Array
 	result  Array
 	inPlace *Array    // the input whose memory the result takes; nil: none
-	fixed   Floats    // the place of a gradient, or of a GPU's loss
+	fixed   Floats    // the place of a gradient, or see Executor.Put
 	memory  *Scratch  // the place of other results
 	host    []G.Value // the inputs of a plain op
 	err     error
@@ -133,7 +137,7 @@ func (c *Call) out(sizes ...int) (f Floats) {
 		f, c.err = c.inPlace.floats()
 	case c.fixed.At != 0:
 		f = c.fixed
-	case c.fixed.Data != nil && cap(c.fixed.Data) >= n:
+	case c.Device == nil && cap(c.fixed.Data) >= max(n, 1):
 		f.Data = c.fixed.Data[:n]
 	default:
 		f, c.err = c.memory.floats(c.Run, n)

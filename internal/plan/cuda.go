@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
@@ -64,9 +63,7 @@ func (c *cuda) Run() error {
 		return fmt.Errorf("%d updates without Settle", c.kept)
 	}
 	at := device.Floats(c.losses, c.kept)
-	if last := slices.IndexFunc(c.steps, func(s step) bool { return s.to == c.outputs[0] }); last >= 0 {
-		c.calls[last].fixed = Floats{At: at}
-	}
+	c.Put(0, Floats{At: at})
 	if err := c.Compute(); err != nil {
 		return err
 	}
@@ -107,12 +104,12 @@ func (c *cuda) Update(a kernel.Adam, step int) error {
 
 // average updates the averages, from value n on, unless a step has failed. It waits.
 func (c *cuda) average(n int) error {
-	status := make([]float32, 4)
+	status := make([]int64, 1)
 	averages := make([]float32, c.n-n)
 	values := make([]float32, c.n-n)
 	err := errors.Join(device.Read(c.d, status, c.status),
 		device.Read(c.d, averages, device.Floats(c.values, n)), device.Read(c.d, values, device.Floats(c.grads, n)))
-	if err != nil || math.Float32bits(status[0]) != 0 || math.Float32bits(status[1]) != 0 {
+	if err != nil || status[0] != 0 {
 		return err
 	}
 	average(averages, values)

@@ -158,12 +158,12 @@ func (c *cutter) level(n *G.Node) (int, error) {
 			}
 			return at, nil
 		default:
-			x := tableOf(children[0])
+			x, above := tableOf(children[0]), c.levels[at+1]
 			if x != nil && l == at && (rows == OwnRows || rows == PropagatedRows && x.Sparse == nil) {
-				c.levels[at+1].Data = append(c.levels[at+1].Data, Data{n, Source{x, rows == PropagatedRows}})
+				above.Data = append(above.Data, Data{n, Source{x, rows == PropagatedRows}})
 				return at + 1, nil
 			}
-			c.levels[at+1].Lists = c.levels[at+1].Lists || rows == CrossingRows
+			above.Lists = above.Lists || rows == CrossingRows
 			return at + 1, c.cross(n, at, l)
 		}
 	}
@@ -181,10 +181,11 @@ func (c *cutter) cross(n *G.Node, at, l int) error {
 	if l != at || c.at[children[0]] != at {
 		return fmt.Errorf("op %v of layer %d reads rows of another layer", n.Op(), at)
 	}
-	c.levels[at+1].Reads = true
-	c.levels[at+1].Sparse = c.levels[at+1].Sparse || isSparse(children[0])
+	below, above := c.levels[at], c.levels[at+1]
+	above.Reads = true
+	above.Sparse = above.Sparse || isSparse(children[0])
 	for _, child := range children {
-		switch below := c.levels[at]; {
+		switch {
 		case c.at[child] == everywhere:
 		case child.Dims() != 2:
 			return fmt.Errorf("op %v of layer %d reads %v, which depends on rows: want a parameter", n.Op(), at, child)

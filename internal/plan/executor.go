@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"unsafe"
 
 	G "gorgonia.org/gorgonia"
 
@@ -18,12 +17,10 @@ import (
 type Executor struct {
 	*Run
 	values    []*Array
-	calls     []Call     // of each step
-	memories  []*Scratch // that results share
-	gradients []Floats   // of each parameter, if the plan has any
-
-	parameters Floats // as in ExecutorOptions
-	check      bool   // as in Model
+	calls     []Call    // of each step
+	memories  []Scratch // that results share
+	gradients []Floats  // of each parameter, if the plan has any
+	options   ExecutorOptions
 
 	given   []bool // of the plan's inputs: see Give
 	begun   bool   // see Begin
@@ -46,31 +43,25 @@ type ExecutorOptions struct {
 // NewExecutor returns an executor of p. Close frees its memory on a device.
 func NewExecutor(p *Plan, o ExecutorOptions) (*Executor, error) {
 	e := &Executor{
-		Run:        NewRun(p),
-		parameters: o.Parameters,
-		check:      o.Check,
-		values:     make([]*Array, p.values),
-		calls:      make([]Call, len(p.steps)),
-		given:      make([]bool, len(p.inputs)),
+		Run:      NewRun(p),
+		options:  o,
+		values:   make([]*Array, p.values),
+		calls:    make([]Call, len(p.steps)),
+		memories: make([]Scratch, p.memories),
+		given:    make([]bool, len(p.inputs)),
 	}
 	e.Device, e.Status = o.Device, o.Status
-	for range p.memories {
-		e.memories = append(e.memories, new(Scratch))
+	for _, in := range p.inputs {
+		e.values[in.at] = &Array{r: e.Run}
 	}
-	var places []Floats // of the parameters
 	at := 0
 	for _, n := range p.Parameters {
 		end := at + n.Shape().TotalSize()
-		places = append(places, o.Parameters.Slice(at, end))
+		if o.Device != nil {
+			e.Give(n, o.Parameters.Slice(at, end), n.Shape()...)
+		}
 		e.gradients = append(e.gradients, o.Gradients.Slice(at, end))
 		at = end
-	}
-	for _, in := range p.inputs {
-		a := &Array{r: e.Run}
-		if in.parameter >= 0 && places[in.parameter].At != 0 {
-			a.set(places[in.parameter], in.node.Shape()...)
-		}
-		e.values[in.at] = a
 	}
 	for k := range p.steps {
 		s, c := &p.steps[k], &e.calls[k]
@@ -88,7 +79,7 @@ func NewExecutor(p *Plan, o ExecutorOptions) (*Executor, error) {
 			c.fixed = e.gradients[s.gradients[0]]
 		}
 		if c.memory = new(Scratch); s.memory >= 0 {
-			c.memory = e.memories[s.memory]
+			c.memory = &e.memories[s.memory]
 		}
 	}
 	if o.Device == nil {
@@ -100,11 +91,12 @@ func NewExecutor(p *Plan, o ExecutorOptions) (*Executor, error) {
 	return e, nil
 }
 
-// Give makes m the value of n, if it is one of the plan's Given, for the next runs.
-func (e *Executor) Give(n *G.Node, m Matrix) {
+// Give makes numbers on the processor the value of n, if that is an input of the plan, for the next
+// runs.
+func (e *Executor) Give(n *G.Node, at Floats, sizes ...int) {
 	for k, in := range e.inputs {
 		if in.node == n {
-			e.values[in.at].set(m.Floats, m.Rows, m.Cols)
+			e.values[in.at].set(at, sizes...)
 			e.given[k] = true
 		}
 	}
@@ -114,9 +106,9 @@ func (e *Executor) Give(n *G.Node, m Matrix) {
 // until the next one.
 func (e *Executor) Result(k int) *Array { return e.values[e.outputs[k]] }
 
-// Put makes Result(k) of the next runs on the CPU lie in the memory of to, if it has room, until
-// Forget or another Put.
-func (e *Executor) Put(k int, to []float32) {
+// Put makes Result(k) of the next runs lie in to, until Forget or another Put: on the CPU if it has
+// room, on a device without a check of it.
+func (e *Executor) Put(k int, to Floats) {
 	at := e.outputs[k]
 	for i := len(e.steps) - 1; i >= 0; i-- {
 		switch s := &e.steps[i]; {
@@ -124,7 +116,7 @@ func (e *Executor) Put(k int, to []float32) {
 		case s.inPlace >= 0:
 			at = s.inPlace
 		case !s.constant:
-			e.calls[i].fixed.Data = to
+			e.calls[i].fixed = to
 		}
 	}
 }
@@ -139,7 +131,7 @@ func (e *Executor) Forget() {
 		a.forget()
 	}
 	for k := range e.outputs {
-		e.Put(k, nil)
+		e.Put(k, Floats{})
 	}
 	clear(e.given)
 }
@@ -169,7 +161,7 @@ func (e *Executor) Compute() (err error) {
 func (e *Executor) bind() error {
 	for k, in := range e.inputs {
 		a := e.values[in.at]
-		if !e.given[k] && !e.begun && (e.Device == nil || in.parameter < 0) {
+		if !e.given[k] && !e.begun {
 			v := in.node.Value()
 			if v == nil {
 				return fmt.Errorf("input %q of the model has no value", in.node.Name())
@@ -204,7 +196,7 @@ func (e *Executor) step(k int) (err error) {
 	if err == nil {
 		err = e.keepGradients(s.gradients, &c.result)
 	}
-	if err == nil && e.check {
+	if err == nil && e.options.Check {
 		err = e.fillDead(s.dead)
 	}
 	return err
@@ -224,7 +216,7 @@ func (e *Executor) keepGradients(parameters []int, a *Array) error {
 			return fmt.Errorf("gradient of parameter %q: %w", n.Name(), err)
 		case e.Device != nil:
 			err = e.Device.Copy(to.At, from.At, a.Elements())
-		case unsafe.SliceData(from.Data) != unsafe.SliceData(to.Data):
+		default:
 			copy(to.Data, from.Data)
 		}
 		if err != nil {
@@ -238,13 +230,13 @@ func (e *Executor) keepGradients(parameters []int, a *Array) error {
 func (e *Executor) fillDead(dead []int) error {
 	nan := float32(math.NaN())
 	for _, k := range dead {
-		m := e.memories[k]
+		m := &e.memories[k]
 		at, err := m.floats(e.Run, m.n)
 		for i := range at.Data {
 			at.Data[i] = nan
 		}
 		if err == nil && e.Device != nil && m.n > 0 {
-			err = e.Device.Fill(at.At, e.parameters.At, nan, m.n)
+			err = e.Device.Fill(at.At, e.options.Parameters.At, nan, m.n)
 		}
 		if err != nil {
 			return err

@@ -36,7 +36,7 @@ func Sharing(b Backend) (dead, over int) {
 func FreeListTake(sizes []int, n int) (size, left int) {
 	f := freeList{sizes: append([]int(nil), sizes...)}
 	for k := range sizes {
-		f.release(k)
+		f.free = append(f.free, k)
 	}
 	k := f.take(n)
 	if k >= len(sizes) {

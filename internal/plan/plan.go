@@ -56,7 +56,6 @@ type step struct {
 type input struct {
 	node      *G.Node
 	at        int // number of its value
-	parameter int // its number; −1: no parameter
 	gradients []int
 }
 
@@ -74,7 +73,7 @@ func New(s Spec) (*Plan, error) {
 		return nil, fmt.Errorf("%d gradients of %d parameters", len(s.Gradients), len(s.Parameters))
 	}
 	p := &Plan{Spec: s, readers: make(map[*G.Node]G.Nodes)}
-	b := builder{plan: p, place: make(map[*G.Node]int)}
+	b := builder{Plan: p, place: make(map[*G.Node]int)}
 	for _, n := range append(G.Nodes{s.Output}, s.Also...) {
 		if s.Inference {
 			n = withoutTraining(n)
@@ -93,12 +92,12 @@ func New(s Spec) (*Plan, error) {
 			return nil, err
 		}
 	}
-	b.share()
+	p.share()
 	return p, nil
 }
 
 type builder struct {
-	plan  *Plan
+	*Plan
 	place map[*G.Node]int // number of each node's value
 }
 
@@ -112,15 +111,9 @@ func (b *builder) visit(n *G.Node) (int, error) {
 		}
 		return at, nil
 	}
-	p := b.plan
-	if n.Op() == nil || slices.Contains(p.Given, n) {
-		in := input{
-			node:      n,
-			at:        b.add(n),
-			parameter: slices.Index(p.Parameters, n),
-			gradients: b.gradients(n),
-		}
-		p.inputs = append(p.inputs, in)
+	if n.Op() == nil || slices.Contains(b.Given, n) {
+		in := input{node: n, at: b.add(n), gradients: b.gradients(n)}
+		b.inputs = append(b.inputs, in)
 		return in.at, nil
 	}
 	b.place[n] = visiting
@@ -136,9 +129,9 @@ func (b *builder) visit(n *G.Node) (int, error) {
 	if op != nil {
 		s.use = op.Memory()
 	}
-	s.constant = p.Constant != nil && p.Constant(n)
+	s.constant = b.Constant != nil && b.Constant(n)
 	children := Children(n)
-	if p.Inference {
+	if b.Inference {
 		children = inputs(n)
 	}
 	for _, child := range children {
@@ -146,7 +139,7 @@ func (b *builder) visit(n *G.Node) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		p.readers[child] = append(p.readers[child], n)
+		b.readers[child] = append(b.readers[child], n)
 		s.from = append(s.from, at)
 	}
 	if len(s.from) == 0 && !n.IsScalar() && n.Op().Arity() == 1 { // Gorgonia's constants of tensors
@@ -156,20 +149,20 @@ func (b *builder) visit(n *G.Node) (int, error) {
 		return 0, fmt.Errorf("op %v of %d inputs has %d", n.Op(), want, len(s.from))
 	}
 	s.to = b.add(n)
-	p.steps = append(p.steps, s)
+	b.steps = append(b.steps, s)
 	return s.to, nil
 }
 
 func (b *builder) add(n *G.Node) int {
-	b.place[n] = b.plan.values
-	b.plan.values++
+	b.place[n] = b.values
+	b.values++
 	return b.place[n]
 }
 
 // gradients returns the parameters whose gradient is n.
-func (b *builder) gradients(n *G.Node) []int {
+func (p *Plan) gradients(n *G.Node) []int {
 	var of []int
-	for k, gradient := range b.plan.Gradients {
+	for k, gradient := range p.Gradients {
 		if gradient == n {
 			of = append(of, k)
 		}
@@ -179,8 +172,7 @@ func (b *builder) gradients(n *G.Node) []int {
 
 // share finds the ops that may overwrite an input, and gives each result a
 // memory. It prefers the most recently released memory, which is still in cache.
-func (b *builder) share() {
-	p := b.plan
+func (p *Plan) share() {
 	readers := make([]int, p.values)
 	outputs := slices.Clone(p.outputs)
 	for _, at := range outputs {
@@ -232,13 +224,12 @@ func (b *builder) share() {
 	for _, at := range outputs { // they are read after the run
 		kept[home[at]] = true
 	}
-	b.assign(last, kept)
+	p.assign(last, kept)
 }
 
 // assign numbers the memories. Gradients and results that overwrite an input need
 // none.
-func (b *builder) assign(last []int, kept []bool) {
-	p := b.plan
+func (p *Plan) assign(last []int, kept []bool) {
 	var free freeList
 	for k := range p.steps {
 		s := &p.steps[k]
@@ -251,9 +242,7 @@ func (b *builder) assign(last []int, kept []bool) {
 			end := &p.steps[last[s.to]]
 			end.dead = append(end.dead, s.memory)
 		}
-		for _, memory := range s.dead {
-			free.release(memory)
-		}
+		free.free = append(free.free, s.dead...)
 	}
 	p.memories = len(free.sizes)
 }
@@ -278,10 +267,9 @@ func (f *freeList) take(n int) int {
 		f.free = append(f.free, f.add())
 	}
 	at := len(f.free) - 1
-	for k := at; k >= 0; k-- {
-		if f.sizes[f.free[k]] >= n {
+	for k, memory := range f.free {
+		if f.sizes[memory] >= n {
 			at = k
-			break
 		}
 	}
 	memory := f.free[at]
@@ -289,8 +277,6 @@ func (f *freeList) take(n int) int {
 	f.sizes[memory] = max(f.sizes[memory], n)
 	return memory
 }
-
-func (f *freeList) release(memory int) { f.free = append(f.free, memory) }
 
 // Children returns the inputs of n's op in their order.
 func Children(n *G.Node) G.Nodes {

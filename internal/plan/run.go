@@ -32,7 +32,7 @@ type Run struct {
 	Upload   *device.Uploader               // of the batches
 	sends    []func(*device.Uploader) error // see AddInput
 	resident []residentRows                 // state of ops that stays on the device
-	buffers  []*device.Buffer
+	buffers  []*device.Buffer               // that Close frees
 
 	// Status is the address of an int64 on the device, or 0. When that number is not 0, an
 	// earlier step was not finite, and ops must leave their state unchanged.
@@ -54,13 +54,6 @@ func (r *Run) AddInput(send func(*device.Uploader) error) { r.sends = append(r.s
 
 // AddResident makes r tell rows of each run, of Pull and of Close.
 func (r *Run) AddResident(rows residentRows) { r.resident = append(r.resident, rows) }
-
-// newBuffer returns an empty buffer on the device, which Close frees.
-func (r *Run) newBuffer() *device.Buffer {
-	b := r.Device.NewBuffer()
-	r.buffers = append(r.buffers, b)
-	return b
-}
 
 // NewRun returns a run of p on the CPU, without state.
 func NewRun(p *Plan) *Run {
