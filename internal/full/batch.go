@@ -10,7 +10,7 @@ import (
 
 // upload writes numbers to the device.
 func upload(d *device.Device, what string, numbers []int32) (device.Pointer, error) {
-	at, err := d.Scratch([2]any{what, 0}).Bytes(4 * int64(max(len(numbers), 1)))
+	at, err := d.Scratch(what).Floats(max(len(numbers), 1))
 	if err != nil {
 		return 0, err
 	}
@@ -30,7 +30,7 @@ func (p *pass) rowsOf(s *stage) (on ops.RowsOf, err error) {
 		return on, err
 	}
 	if on.Nodes, err = upload(d, "nodes", s.nodes); err == nil && on.Place != nil {
-		on.Local, err = upload(d, "place", on.Place[:p.P.Nodes()])
+		on.Local, err = upload(d, "place", on.Place)
 	}
 	return on, err
 }
@@ -42,7 +42,7 @@ func (p *pass) setRows(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) (err er
 		on.Nodes = device.Floats(on.Nodes, lo)
 	}
 	if r.above != nil { // they are its input nodes
-		r.above.SetFull(&graph.Block{Src: nodes}, nil, ops.RowsOf{P: p.P})
+		r.above.SetFull(&graph.Block{Src: nodes}, nil, ops.RowsOf{})
 	}
 	if r.below != nil {
 		err = p.setBelow(r, s, lo, hi, on)
@@ -85,7 +85,7 @@ func (p *pass) setBelow(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) (err e
 	case d == nil:
 		b.RowSums = p.rowSums(s, lo, hi)
 	default:
-		if on.Sums, err = d.Scratch([2]any{"sums", 0}).Floats(hi - lo); err == nil {
+		if on.Sums, err = d.Scratch("sums").Floats(hi - lo); err == nil {
 			err = d.RowSums(on.Sums, on.Laplacian, on.Nodes, 0, hi-lo)
 		}
 	}

@@ -134,13 +134,10 @@ func (m *Model) Infer(ctx context.Context, c Call) (logits []float32, err error)
 	top := &p.stages[len(p.stages)-1]
 	if output := top.Out[0]; err == nil && top.Wanted[output] == nil {
 		if logits = p.given[output].Data; p.Nodes != nil && p.owners() != nil {
-			logits = rowsAt(p.Nodes, top.nodes, logits)
+			logits = rowsAt(p.Nodes, top.nodes, p.given[output])
 		}
 	}
-	if err = m.give(p, err); err != nil {
-		return nil, err
-	}
-	return logits, nil
+	return logits, m.give(p, err)
 }
 
 // source returns what is read in c in place of s, which the model reads.

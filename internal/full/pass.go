@@ -60,13 +60,12 @@ type levelRun struct {
 
 // advance reports n more rows. Calls may be concurrent.
 func (p *pass) advance(n int) {
-	if p.Progress == nil {
-		return
+	if p.Progress != nil {
+		p.progress.Lock()
+		defer p.progress.Unlock()
+		p.done += n
+		p.Progress(p.done, p.total)
 	}
-	p.progress.Lock()
-	defer p.progress.Unlock()
-	p.done += n
-	p.Progress(p.done, p.total)
 }
 
 // level computes the rows of s, and makes room for values that are read later.
@@ -83,8 +82,7 @@ func (p *pass) level(ctx context.Context, s *stage) error {
 	var at plan.Floats
 	var err error
 	if last && s.Wanted[s.Out[0]] == nil { // the caller's
-		var own []float32
-		at.Data, err = reserve(&own, size, fmt.Sprintf("the output of %d nodes × %d", len(s.nodes), s.Out[0].Shape()[1]))
+		at.Data, err = reserve(new([]float32), size, fmt.Sprintf("the output of %d nodes × %d", len(s.nodes), s.Out[0].Shape()[1]))
 	} else {
 		at, err = p.values(s.number, size)
 	}
@@ -141,9 +139,6 @@ func (p *pass) run(ctx context.Context, s *stage) (err error) {
 			return err
 		}
 		err = chunks(ctx, (hi-lo+size-1)/size, workers, func(c int) error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
 			r := <-runs
 			defer func() { runs <- r }()
 			at := lo + c*size
@@ -174,19 +169,19 @@ func (p *pass) run(ctx context.Context, s *stage) (err error) {
 	return nil
 }
 
-// chunks calls f for 0 … n−1, on as many goroutines as there are workers.
-func chunks(ctx context.Context, n, workers int, f func(c int) error) error {
+// chunks calls f for 0 … n−1, on as many goroutines as there are workers, until ctx is done.
+func chunks(ctx context.Context, n, workers int, f func(c int) error) (err error) {
 	if workers > 1 {
 		parallel.Reserve(workers) // each core has a run: its ops use no other
 		defer parallel.Reserve(-workers)
 		return parallel.Chunks(ctx, n, f)
 	}
-	for c := range n {
-		if err := f(c); err != nil {
-			return err
+	for c := 0; c < n && err == nil; c++ {
+		if err = ctx.Err(); err == nil {
+			err = f(c)
 		}
 	}
-	return nil
+	return err
 }
 
 // chunkOf returns the rows of a chunk of s. The values of a chunk stay in the second cache. The

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
 // Ranks are the processes that share the rows of a call. Each computes a part of every level's
@@ -39,15 +40,11 @@ func (p *pass) owners() *graph.Share {
 }
 
 // rowsAt returns the rows of nodes, which may repeat, from the rows of ascending nodes.
-func rowsAt(nodes, ascending []int32, rows []float32) []float32 {
-	if len(nodes) == 0 {
-		return nil
-	}
-	width := len(rows) / len(ascending)
-	at := make([]float32, 0, len(nodes)*width)
+func rowsAt(nodes, ascending []int32, rows plan.Matrix) []float32 {
+	at := make([]float32, 0, len(nodes)*rows.Cols)
 	for _, v := range nodes {
 		k, _ := slices.BinarySearch(ascending, v)
-		at = append(at, rows[k*width:(k+1)*width]...)
+		at = append(at, rows.Part(k, k+1).Data...)
 	}
 	return at
 }

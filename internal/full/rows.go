@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
@@ -25,13 +26,13 @@ func (p *pass) lists(ctx context.Context) error {
 	}
 	switch s.nodes = p.Nodes; {
 	case p.Nodes == nil:
-		s.all(p.P.Nodes())
+		s.all(p.P)
 	case p.owners() != nil: // the rows of a rank are then one after the other
 		s.nodes = slices.Sorted(slices.Values(p.Nodes))
 	}
 	for ; s.below != nil && s.Reads; s = s.below {
 		if s.whole {
-			s.below.all(p.P.Nodes())
+			s.below.all(p.P)
 		} else if err := s.below.neighborhood(ctx, p.P, s.nodes); err != nil {
 			return err
 		}
@@ -62,12 +63,9 @@ func Rows(ctx context.Context, p *graph.Laplacian, nodes []int32, layers int) (l
 	return lists, err
 }
 
-// all makes the rows of s all n nodes.
-func (s *stage) all(n int) {
-	s.nodes, s.place, s.whole = make([]int32, n), nil, true
-	for v := range s.nodes {
-		s.nodes[v] = int32(v)
-	}
+// all makes the rows of s all nodes of p.
+func (s *stage) all(p *graph.Laplacian) {
+	s.nodes, s.place, s.whole = kernel.OrAll(nil, p), nil, true
 }
 
 // neighborhood makes the rows of s the given nodes and all their neighbours, in the memory of s.
@@ -100,7 +98,7 @@ func (s *stage) neighborhood(ctx context.Context, p *graph.Laplacian, nodes []in
 		err = s.join(ctx, p.Share, n)
 	}
 	if len(s.nodes) == n {
-		s.all(n)
+		s.all(p)
 		return err
 	}
 	slices.Sort(s.nodes)

@@ -152,8 +152,8 @@ func propagateShared(ctx context.Context, px []float32, p *graph.Laplacian, rows
 		width := min(panelWidth, x.Cols-from)
 		parts := partsOf(all, x.Share.Bounds, width)
 		own := parts[x.Share.Rank]
-		for i := 0; i*width < len(own); i++ {
-			copy(own[i*width:(i+1)*width], x.Row(i)[from:])
+		for i := range len(own) / width {
+			copy(own[i*width:][:width], x.Row(i)[from:])
 		}
 		if err := x.Share.Gather(ctx, parts); err != nil {
 			return err
@@ -185,9 +185,7 @@ func Propagate(ctx context.Context, p *graph.Laplacian, x *graph.Features, progr
 		return nil, err
 	}
 	if x.Share != nil {
-		var all stage
-		all.all(p.Nodes())
-		if err = propagateShared(ctx, px.Data, p, all.nodes[lo:hi], x); err == nil {
+		if err = propagateShared(ctx, px.Data, p, kernel.OrAll(nil, p)[lo:hi], x); err == nil {
 			x.Share.Attach(px)
 		}
 		return px, err

@@ -20,7 +20,7 @@ func widenGo(dst []float32, src []uint16) {
 // nodes. The result has the bits of PropagateRows of the widened x.
 // Scratch: some 64 KB for each core.
 func PropagateRowsHalf(dst []float32, p *graph.Laplacian, rows []int32, x []uint16, width int) {
-	rows = orAll(rows, p)
+	rows = OrAll(rows, p)
 	n := len(rows)
 	checkLen("PropagateRowsHalf", "dst", len(dst), n*width)
 	if n == 0 || width == 0 {

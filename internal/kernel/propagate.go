@@ -18,7 +18,7 @@ import (
 // neighbours. Cost: 2·nnz·width operations, mostly bound by reading X; scratch
 // of 8 bytes for every entry of the rows at work.
 func PropagateRows(dst []float32, p *graph.Laplacian, rows []int32, x []float32, width int, local []int32) {
-	rows = orAll(rows, p)
+	rows = OrAll(rows, p)
 	n := len(rows)
 	checkLen("PropagateRows", "dst", len(dst), n*width)
 	if n == 0 || width == 0 {
@@ -29,8 +29,8 @@ func PropagateRows(dst []float32, p *graph.Laplacian, rows []int32, x []float32,
 	parallel.For(n, g, func(lo, hi int) { propagateRows(dst[lo*width:hi*width], p, rows[lo:hi], x, width, local) })
 }
 
-// orAll returns rows, or all nodes of p if rows is nil.
-func orAll(rows []int32, p *graph.Laplacian) []int32 {
+// OrAll returns rows, or all nodes of p if rows is nil. Cost: O(nodes of p) if it is.
+func OrAll(rows []int32, p *graph.Laplacian) []int32 {
 	if rows == nil {
 		rows = make([]int32, p.Nodes())
 		for v := range rows {
