@@ -200,9 +200,9 @@ func (p *pass) chunkOf(s *stage) int {
 	case p.Chunk > 0:
 		return p.Chunk
 	case p.Device != nil: // few chunks
-		return max(1024, min(1<<17, (1<<24)/max(s.Width, 1)))
+		return max(1024, min(1<<17, (1<<24)/s.Width))
 	}
-	size := min(max(cached/max(s.Width, 1), fewest), segments)
+	size := min(max(cached/s.Width, fewest), segments)
 	if s.Reads && int(p.P.Adjacency.NNZ()) >= dense*p.P.Nodes() {
 		chunks := max(len(s.nodes)/segments, 1) // of one size, as in kernel.SegmentedRows
 		size = (len(s.nodes) + chunks - 1) / chunks
@@ -268,7 +268,7 @@ func (p *pass) compute(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error {
 		return err
 	}
 	for k, n := range s.Out {
-		r.Put(k, plan.Floats{Data: p.given[n].Part(lo, hi).Data})
+		r.Put(k, p.given[n].Part(lo, hi))
 	}
 	if err := r.Compute(); err != nil {
 		return err

@@ -27,12 +27,12 @@ type Bound struct {
 // was for the same nodes and data. Calls for a few nodes only use its memory again.
 func (m *Model) take(ctx context.Context, c Call) (p *pass, err error) {
 	c.Nodes = slices.Clone(c.Nodes) // to compare them with the next call's
-	few, again := c.few(), false
+	few := c.few()
 	if few {
 		p, _ = m.small.Get().(*pass)
 		c.Bound, c.Progress = Bound{}, nil
 	} else if p = m.large.Swap(nil); p != nil {
-		if again = p.serves(&c); !again {
+		if p.again = p.serves(&c); !p.again {
 			kept := p.products()
 			p = &pass{Model: m, memory: p.memory} // with a bound: else m.Spare has it
 			if kept > large {
@@ -43,13 +43,13 @@ func (m *Model) take(ctx context.Context, c Call) (p *pass, err error) {
 	if p == nil {
 		p = &pass{Model: m}
 	}
-	p.Call, p.again = c, again
+	p.Call = c
 	p.given, p.done = make(map[*G.Node]plan.Matrix), 0
 	p.rank, p.ranks = 0, 1
 	if c.Ranks != nil {
 		p.rank, p.ranks = c.Ranks.Rank(), c.Ranks.Size()
 	}
-	if !again {
+	if !p.again {
 		if err := p.lists(ctx); err != nil {
 			return nil, err
 		}
@@ -132,7 +132,7 @@ func (p *pass) values(l, n int) (at plan.Floats, err error) {
 		return at, err
 	}
 	if p.most > 0 && cap(p.memory[l]) < n {
-		if p.memory[l] = nil; memory.Product(8, int64(n)) > p.left() { // two levels have values at a time
+		if p.memory[l] = nil; memory.Product(8, n) > p.left() { // two levels have values at a time
 			p.spilled++
 			at.Data, p.files[l], err = memory.Spilled(p.Bound.Scratch, n)
 			return at, err
@@ -153,7 +153,7 @@ func reserve(s *[]float32, n int, what string) ([]float32, error) {
 		if *s = nil; freed {
 			debug.FreeOSMemory() // else the garbage stays beside the new values
 		}
-		if err := memory.Check(what, memory.Product(4, int64(n))); err != nil {
+		if err := memory.Check(what, memory.Product(4, n)); err != nil {
 			return nil, err
 		}
 		*s = memory.Large(n)

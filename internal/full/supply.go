@@ -143,7 +143,7 @@ const panelWidth = 32
 // ranks call it.
 func propagateShared(ctx context.Context, px []float32, p *graph.Laplacian, rows []int32, x *graph.Features) error {
 	most := min(panelWidth, x.Cols)
-	values := memory.Product(int64(x.Rows+len(rows)), int64(most), 4)
+	values := memory.Product(x.Rows+len(rows), most, 4)
 	if err := memory.Check(fmt.Sprintf("%d columns of X", most), values); err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ type Level struct {
 	Sparse bool                // an op reads sparse features across slot l−1
 
 	Mixed bool // an op may mix rows, or hold state: the level's rows need one run
-	Width int  // the largest nominal number of columns of a value
+	Width int  // the largest nominal number of columns of a value, at least 1
 
 	training G.Nodes // values at its rows that only training computes
 }
@@ -66,7 +66,7 @@ type Source struct {
 func Cut(output *G.Node, slots []any, wanted ...*G.Node) ([]*Level, error) {
 	c := &cutter{slots: slots, at: make(map[*G.Node]int)}
 	for range len(slots) + 1 {
-		c.levels = append(c.levels, new(Level))
+		c.levels = append(c.levels, &Level{Width: 1})
 	}
 	whole, err := New(Spec{Output: output, Inference: true})
 	if err != nil {
