@@ -123,7 +123,7 @@ func (op *activate) Compute(c *plan.Call) error {
 			return c.Sizes("input has %d rows, its block %d noise scales", x.Rows, n)
 		}
 	}
-	to := c.OutMatrix(x.Rows, x.Cols)
+	to := c.OutLike(x)
 	n := x.Rows * x.Cols
 	keepsWhole := !c.Inference && slices.ContainsFunc(c.Readers(op.node), func(n *G.Node) bool {
 		above, ok := n.Op().(*propagate)
@@ -139,19 +139,19 @@ func (op *activate) Compute(c *plan.Call) error {
 	default:
 		c.Scratch(&s.slope, n)
 	}
-	return c.On(func(d *device.Device) error {
+	return c.On(func() error {
 		var bias, scale device.Pointer
 		if below, ok := op.inputs[0].Op().(*product); ok && below.biasAbove(c.Run) {
 			s := plan.StateOf[productRun](c.Run, below)
 			bias, scale = s.bias, s.scale
 		}
-		return d.Activate(to.At, s.slope.At, s.whole.At, x.At, bias, scale, noise, op.act, dropout, x.Rows, x.Cols)
+		return c.Device.Activate(to.At, s.slope.At, s.whole.At, x.At, bias, scale, noise, op.act, dropout, x.Rows, x.Cols)
 	}, func() {
 		if keepsWhole {
 			kernel.Activate(op.act, s.whole.Data, nil, x.Data, x.Rows, x.Cols, kernel.Dropout{})
 		}
 		if rows := rowsToCompute(c.Run, op.inputs[0].Op(), false, x.Rows); rows != nil {
-			fillOthers(to.Data, rows, x.Rows, x.Cols, nil, nil)
+			fillOthers(to, rows, nil, nil)
 			kernel.ActivateRows(op.act, to.Data, s.slope.Data, x.Data, rows, x.Cols, dropout)
 		} else {
 			kernel.Activate(op.act, to.Data, s.slope.Data, x.Data, x.Rows, x.Cols, dropout)
@@ -169,9 +169,9 @@ func (op *activate) differentiate(d *gradients, out, grad *G.Node) {
 func (op *activate) back(c *plan.Call) error {
 	s := plan.StateOf[activateRun](c.Run, op)
 	grad := upstream(c, 1)
-	to := c.OutMatrix(grad.Rows, grad.Cols)
-	return c.On(func(d *device.Device) error {
-		return d.Multiply(to.At, grad.At, s.slope.At, grad.Rows*grad.Cols)
+	to := c.OutLike(grad)
+	return c.On(func() error {
+		return c.Device.Multiply(to.At, grad.At, s.slope.At, grad.Rows*grad.Cols)
 	}, func() {
 		rows := rowsToCompute(c.Run, op.inputs[0].Op(), false, grad.Rows)
 		if rows == nil {
@@ -179,7 +179,7 @@ func (op *activate) back(c *plan.Call) error {
 			return
 		}
 		if !c.Over {
-			fillOthers(to.Data, rows, grad.Rows, grad.Cols, nil, nil)
+			fillOthers(to, rows, nil, nil)
 		}
 		kernel.MultiplyRows(to.Data, grad.Data, s.slope.Data, rows, grad.Cols)
 	})

@@ -3,7 +3,6 @@ package ops
 import (
 	"fmt"
 
-	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 )
@@ -27,9 +26,9 @@ func (op *add) Compute(c *plan.Call) error {
 	if a.Rows != b.Rows || a.Cols != b.Cols {
 		return c.Sizes("%d×%d and %d×%d", a.Rows, a.Cols, b.Rows, b.Cols)
 	}
-	to := c.OutMatrix(a.Rows, a.Cols)
-	return c.On(func(d *device.Device) error {
-		return d.Add(to.At, a.At, b.At, to.Rows*to.Cols)
+	to := c.OutLike(a)
+	return c.On(func() error {
+		return c.Device.Add(to.At, a.At, b.At, to.Rows*to.Cols)
 	}, func() {
 		for k, v := range a.Data {
 			to.Data[k] = v + b.Data[k]

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
@@ -99,8 +98,8 @@ func (op *attentionScores) Compute(c *plan.Call) error {
 	vector := c.Vector(1, z.Cols)
 	to := c.OutMatrix(z.Rows, op.heads)
 	width := z.Cols / op.heads
-	return c.On(func(d *device.Device) error {
-		return d.AttentionScores(to.At, z.At, vector.At, z.Rows, op.heads, width)
+	return c.On(func() error {
+		return c.Device.AttentionScores(to.At, z.At, vector.At, z.Rows, op.heads, width)
 	}, func() {
 		kernel.AttentionScores(to.Data, z.Data, vector.Data, z.Rows, op.heads, width)
 	})
@@ -122,7 +121,7 @@ type attentionRun struct {
 	dq, ds, dt plan.Scratch // the gradients of sums of two scores, and of the scores
 }
 
-func (op *attention) of(r *plan.Run) *attentionRun { return plan.StateOf[attentionRun](r, op) }
+func (op *attention) of(c *plan.Call) *attentionRun { return plan.StateOf[attentionRun](c.Run, op) }
 
 // Operations counts the sums over the entries, and those of the gradient.
 func (op *attention) Operations(w plan.Work) float64 {
@@ -143,7 +142,7 @@ func (op *attention) Compute(c *plan.Call) error {
 	if c.Fail(err); z.Rows != edges.Cols || source.Rows != z.Rows || target.Rows != z.Rows {
 		return c.Sizes("input has %d rows and scores of %d and %d, its block %d input nodes", z.Rows, source.Rows, target.Rows, edges.Cols)
 	}
-	a := op.of(c.Run)
+	a := op.of(c)
 	a.Attention = op.form
 	a.Edges, a.Dropout = edges, op.dropout.in(c.Run)
 	var bias plan.Floats
@@ -152,12 +151,12 @@ func (op *attention) Compute(c *plan.Call) error {
 	}
 	c.Scratch(&a.alpha, len(a.Idx)*a.Heads)
 	to := c.OutMatrix(a.Rows(), a.Out())
-	return c.On(func(d *device.Device) error {
+	return c.On(func() error {
 		on := slotOf(c.Run, op.slot).edges
 		if op.plain {
 			on.Weight = 0
 		}
-		return d.Attend(&a.Attention, on, to.At, a.alpha.At, source.At, target.At, z.At, bias.At)
+		return c.Device.Attend(&a.Attention, on, to.At, a.alpha.At, source.At, target.At, z.At, bias.At)
 	}, func() {
 		a.Coefficients(a.alpha.Data, source.Data, target.Data)
 		a.Attend(to.Data, a.alpha.Data, z.Data, bias.Data)
@@ -178,14 +177,14 @@ func (op *attention) differentiate(d *gradients, out, grad *G.Node) {
 		return
 	}
 	d.pass(0, dz)
-	d.add(1, op.backward("BackSource", func(c *plan.Call) error { return op.backVector(c, op.of(c.Run).ds.Floats) }), dz, in[0])
-	d.add(2, op.backward("BackTarget", func(c *plan.Call) error { return op.backVector(c, op.of(c.Run).dt.Floats) }), dz, in[0])
+	d.add(1, op.backward("BackSource", func(c *plan.Call) error { return op.backVector(c, op.of(c).ds.Floats) }), dz, in[0])
+	d.add(2, op.backward("BackTarget", func(c *plan.Call) error { return op.backVector(c, op.of(c).dt.Floats) }), dz, in[0])
 }
 
 // backZ computes the gradient with respect to z. It also computes the gradients of the scores, which
 // backVector reads.
 func (op *attention) backZ(c *plan.Call) error {
-	a := op.of(c.Run)
+	a := op.of(c)
 	z := c.Matrix(1)
 	grad := upstream(c, 4)
 	s := c.Matrix(5)
@@ -195,9 +194,9 @@ func (op *attention) backZ(c *plan.Call) error {
 	c.Scratch(&a.dq, len(a.Idx)*a.Heads)
 	c.Scratch(&a.ds, z.Rows*a.Heads)
 	c.Scratch(&a.dt, z.Rows*a.Heads)
-	to := c.OutMatrix(z.Rows, z.Cols)
-	return c.On(func(d *device.Device) error {
-		return d.AttentionGradient(&a.Attention, slotOf(c.Run, op.slot).edges, to.At, a.dq.At, a.ds.At, a.dt.At, grad.At, a.alpha.At, s.At, t.At, z.At, source.At, target.At)
+	to := c.OutLike(z)
+	return c.On(func() error {
+		return c.Device.AttentionGradient(&a.Attention, slotOf(c.Run, op.slot).edges, to.At, a.dq.At, a.ds.At, a.dt.At, grad.At, a.alpha.At, s.At, t.At, z.At, source.At, target.At)
 	}, func() {
 		a.Slopes(a.dq.Data, a.dt.Data, grad.Data, a.alpha.Data, s.Data, t.Data, z.Data)
 		a.Gradient(to.Data, a.ds.Data, grad.Data, a.alpha.Data, a.dq.Data, a.dt.Data, source.Data, target.Data)
@@ -206,10 +205,10 @@ func (op *attention) backZ(c *plan.Call) error {
 
 // backVector computes the gradient of a vector from the gradient of the vector's scores.
 func (op *attention) backVector(c *plan.Call, scores plan.Floats) error {
-	z, a := c.Matrix(1), op.of(c.Run)
+	z, a := c.Matrix(1), op.of(c)
 	to := c.OutVector(z.Cols)
-	return c.On(func(d *device.Device) error {
-		return d.HeadSums(to.At, scores.At, z.At, z.Rows, a.Heads, a.Width)
+	return c.On(func() error {
+		return c.Device.HeadSums(to.At, scores.At, z.At, z.Rows, a.Heads, a.Width)
 	}, func() {
 		kernel.HeadSums(to.Data, scores.Data, z.Data, z.Rows, a.Heads, a.Width)
 	})

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
@@ -31,8 +30,8 @@ type batchNorm struct {
 	mode *Mode
 }
 
-// batchNormRun is the state of a BatchNorm in a run, beside normRun.
-type batchNormRun struct {
+// batchRun is the state of a BatchNorm in a run, beside normRun.
+type batchRun struct {
 	ofBatch                 bool      // the moments are of the rows
 	mean, variance, inverse []float64 // on the CPU
 
@@ -40,31 +39,28 @@ type batchNormRun struct {
 	moments, sums plan.Scratch
 }
 
-func (op *batchNorm) moments(r *plan.Run) *batchNormRun { return plan.StateOf[batchNormRun](r, op) }
+func (op *batchNorm) moments(c *plan.Call) *batchRun { return plan.StateOf[batchRun](c.Run, op) }
 
 func (op *batchNorm) Compute(c *plan.Call) error {
-	x, m := c.Matrix(0), op.moments(c.Run)
-	gain := c.Vector(1, x.Cols)
-	shift := c.Vector(2, x.Cols)
+	s, x, to, gain, shift := op.begin(c)
+	m := op.moments(c)
 	mean := c.Vector(3, x.Cols)
 	variance := c.Vector(4, x.Cols)
-	s := op.begin(c, x)
 	m.ofBatch = plan.In(c.Run, op.mode).Training && x.Rows > 0
-	to := c.OutMatrix(x.Rows, x.Cols)
 	if c.Device != nil {
 		c.Scratch(&m.moments, 6*x.Cols)
 		if m.sums.At = 0; m.ofBatch {
 			c.Scratch(&m.sums, 4*x.Cols)
 		}
 	}
-	return c.On(func(d *device.Device) error {
+	return c.On(func() error {
 		from := x.At
 		if !m.ofBatch {
 			from = 0
 		}
 		return cmp.Or(
-			d.BatchMoments(m.moments.At, from, mean.At, variance.At, x.Rows, x.Cols),
-			d.BatchNorm(to.At, s.normalized.At, m.moments.At, x.At, gain.At, shift.At, x.Rows, x.Cols),
+			c.Device.BatchMoments(m.moments.At, from, mean.At, variance.At, x.Rows, x.Cols),
+			c.Device.BatchNorm(to.At, s.normalized.At, m.moments.At, x.At, gain.At, shift.At, x.Rows, x.Cols),
 		)
 	}, func() {
 		m.mean = scratch(m.mean, x.Cols)
@@ -83,9 +79,9 @@ func (op *batchNorm) Compute(c *plan.Call) error {
 }
 
 func (op *batchNorm) backX(c *plan.Call, s *normRun, dx, grad plan.Matrix, gain plan.Floats) error {
-	m := op.moments(c.Run)
-	return c.On(func(d *device.Device) error {
-		return d.BatchNormGradient(dx.At, grad.At, s.normalized.At, m.moments.At, m.sums.At, gain.At, grad.Rows, grad.Cols)
+	m := op.moments(c)
+	return c.On(func() error {
+		return c.Device.BatchNormGradient(dx.At, grad.At, s.normalized.At, m.moments.At, m.sums.At, gain.At, grad.Rows, grad.Cols)
 	}, func() {
 		if m.ofBatch {
 			kernel.BatchNormGradient(dx.Data, grad.Data, s.normalized.Data, m.inverse, gain.Data, grad.Rows, grad.Cols)
@@ -102,10 +98,10 @@ func (op *batchNorm) backX(c *plan.Call, s *normRun, dx, grad plan.Matrix, gain 
 func (op *batchNorm) differentiate(d *gradients, out, grad *G.Node) {
 	op.differentiateBy(op.backX, d, out, grad)
 	d.add(3, op.backward("Mean", func(c *plan.Call) error {
-		return op.moment(c, 0, op.moments(c.Run).mean, 1)
+		return op.moment(c, 0, op.moments(c).mean, 1)
 	}), out, grad)
 	d.add(4, op.backward("Variance", func(c *plan.Call) error {
-		m, correction := op.moments(c.Run), 1.0 // Bessel's
+		m, correction := op.moments(c), 1.0 // Bessel's
 		if n := float64(c.Matrix(0).Rows); m.ofBatch && n > 1 {
 			correction = n / (n - 1)
 		}
@@ -115,10 +111,10 @@ func (op *batchNorm) differentiate(d *gradients, out, grad *G.Node) {
 
 // moment is factor times a moment: values on the CPU, a row of the moments on a device.
 func (op *batchNorm) moment(c *plan.Call, row int, values []float64, factor float64) error {
-	m, width := op.moments(c.Run), c.Matrix(0).Cols
+	m, width := op.moments(c), c.Matrix(0).Cols
 	to := c.OutVector(width)
-	return c.On(func(d *device.Device) error {
-		return d.BatchMoment(to.At, m.moments.At, factor, row, width)
+	return c.On(func() error {
+		return c.Device.BatchMoment(to.At, m.moments.At, factor, row, width)
 	}, func() {
 		for j, v := range values {
 			to.Data[j] = float32(factor * v)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
@@ -92,16 +91,16 @@ func (op *features) Compute(c *plan.Call) error {
 		rows = 1 // for Gorgonia's own machines, which need some value
 	}
 	to := c.OutMatrix(rows, x.Cols)
-	return c.On(func(d *device.Device) error {
-		table, err := d.Features(x)
+	return c.On(func() error {
+		table, err := c.Device.Features(x)
 		if err != nil || absent {
 			return err
 		}
 		q := slotOf(c.Run, op.slot)
 		if op.rows == plan.OutputRows {
-			return d.Gather(to.At, table, q.dst, to.Rows, to.Cols)
+			return c.Device.Gather(to.At, table, q.dst, to.Rows, to.Cols)
 		}
-		return d.Gather(to.At, table, q.src, to.Rows, to.Cols)
+		return c.Device.Gather(to.At, table, q.src, to.Rows, to.Cols)
 	}, func() {
 		if !absent {
 			kernel.GatherFeatures(to.Data, x, ids)

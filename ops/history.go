@@ -146,10 +146,10 @@ func (s *Slot) newHistory(width int) *History {
 
 // checkControl returns an error if b's control does not fit the slot and the block.
 func (s *Slot) checkControl(b *graph.Block) error {
-	if b.Control == nil {
+	m := b.Control
+	if m == nil {
 		return nil
 	}
-	m := b.Control
 	switch {
 	case !s.KeepsHistory():
 		return fmt.Errorf("ops: block has a control, but its slot keeps no history: %w", graph.ErrInvalid)

@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
@@ -18,22 +17,18 @@ func LayerNorm(x, gain, shift *G.Node) (*G.Node, error) {
 type layerNorm struct{ norm }
 
 func (op *layerNorm) Compute(c *plan.Call) error {
-	x := c.Matrix(0)
-	gain := c.Vector(1, x.Cols)
-	shift := c.Vector(2, x.Cols)
-	s := op.begin(c, x)
+	s, x, to, gain, shift := op.begin(c)
 	c.Scratch(&s.inverse, x.Rows)
-	to := c.OutMatrix(x.Rows, x.Cols)
-	return c.On(func(d *device.Device) error {
-		return d.LayerNorm(to.At, s.normalized.At, s.inverse.At, x.At, gain.At, shift.At, x.Rows, x.Cols)
+	return c.On(func() error {
+		return c.Device.LayerNorm(to.At, s.normalized.At, s.inverse.At, x.At, gain.At, shift.At, x.Rows, x.Cols)
 	}, func() {
 		kernel.LayerNorm(to.Data, s.normalized.Data, s.inverse.Data, x.Data, gain.Data, shift.Data, x.Rows, x.Cols)
 	})
 }
 
 func (op *layerNorm) backX(c *plan.Call, s *normRun, dx, grad plan.Matrix, gain plan.Floats) error {
-	return c.On(func(d *device.Device) error {
-		return d.LayerNormGradient(dx.At, grad.At, s.normalized.At, s.inverse.At, gain.At, grad.Rows, grad.Cols)
+	return c.On(func() error {
+		return c.Device.LayerNormGradient(dx.At, grad.At, s.normalized.At, s.inverse.At, gain.At, grad.Rows, grad.Cols)
 	}, func() {
 		kernel.LayerNormGradient(dx.Data, grad.Data, s.normalized.Data, s.inverse.Data, gain.Data, grad.Rows, grad.Cols)
 	})

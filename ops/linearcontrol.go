@@ -6,7 +6,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/blas"
-	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
@@ -99,9 +98,9 @@ func AddLinearControl(c *LinearControl, z, x, w, b *G.Node) (*G.Node, error) {
 	if !Constant(x) {
 		return nil, fmt.Errorf("ops: %s: X is not constant, so it would need a gradient", name)
 	}
-	if !z.Shape().Eq(tensor.Shape{c.slot.dst, c.out}) || !x.Shape().Eq(tensor.Shape{c.slot.src, c.in}) || !w.Shape().Eq(tensor.Shape{c.in, c.out}) {
-		return nil, fmt.Errorf("ops: %s: Z is %v, X %v and W %v, want (%d, %d), (%d, %d) and (%d, %d): %w", name, z.Shape(), x.Shape(), w.Shape(),
-			c.slot.dst, c.out, c.slot.src, c.in, c.in, c.out, ErrShape)
+	wantZ, wantX, wantW := tensor.Shape{c.slot.dst, c.out}, tensor.Shape{c.slot.src, c.in}, tensor.Shape{c.in, c.out}
+	if !z.Shape().Eq(wantZ) || !x.Shape().Eq(wantX) || !w.Shape().Eq(wantW) {
+		return nil, fmt.Errorf("ops: %s: Z is %v, X %v and W %v, want %v, %v and %v: %w", name, z.Shape(), x.Shape(), w.Shape(), wantZ, wantX, wantW, ErrShape)
 	}
 	backend, err := blas.Default()
 	if err != nil {
@@ -144,10 +143,6 @@ func (op *linearControl) Operations(w plan.Work) float64 {
 	return 2*w.Rows*float64(op.control.in*op.control.out) + w.Sparse*float64(op.control.in)
 }
 
-func (op *linearControl) of(r *plan.Run) *linearControlRun {
-	return plan.StateOf[linearControlRun](r, op)
-}
-
 func (op *linearControl) Place(r *plan.Run) error {
 	slotOf(r, op.control.rows) // is sent
 	return cmp.Or(op.control.px.place(r), op.control.about.place(r), op.base.Place(r))
@@ -169,19 +164,19 @@ func (op *linearControl) Compute(call *plan.Call) error {
 		bias = call.Vector(3, c.out)
 		rho = c.rows.rowSums(call, z.Rows)
 	}
-	s := op.of(call.Run)
-	to := call.OutMatrix(z.Rows, z.Cols)
+	s := plan.StateOf[linearControlRun](call.Run, op)
+	to := call.OutLike(z)
 	call.Dense(plan.Product{M: z.Rows, N: c.out, K: c.in, Lda: c.in, Ldb: c.out})
 	rest, change := call.Scratch(&s.rest, z.Rows*c.in), call.Scratch(&s.change, (c.in+1)*c.out)
 	px := c.px.on(call)
 	about := c.about.on(call)
 	last := c.in * c.out
 	s.slopes = about.Slice(last+c.out, last+2*c.out)
-	err := call.On(func(d *device.Device) error {
+	err := call.On(func() error {
 		return cmp.Or(
-			d.SpMM(rest.At, slotOf(call.Run, c.slot).matrix, 0, x.At, c.in),
-			d.ScaledDifference(rest.At, px.At, slotOf(call.Run, c.rows).dst, rest.At, 0, z.Rows, c.in),
-			d.Copy(to.At, z.At, z.Rows*z.Cols),
+			call.Device.SpMM(rest.At, slotOf(call.Run, c.slot).matrix, 0, x.At, c.in),
+			call.Device.ScaledDifference(rest.At, px.At, slotOf(call.Run, c.rows).dst, rest.At, 0, z.Rows, c.in),
+			call.Device.Copy(to.At, z.At, z.Rows*z.Cols),
 		)
 	}, func() {
 		kernel.SpMM(rest.Data, &b.Matrix, x.Data, c.in)
@@ -209,8 +204,8 @@ func (op *linearControl) multiply(c *plan.Call, transA bool, k int, a, b plan.Fl
 	if transA {
 		lda = to.Rows
 	}
-	return c.On(func(d *device.Device) error {
-		return d.Sgemm(transA, false, to.Rows, to.Cols, k, a.At, lda, b.At, to.Cols, beta, to.At)
+	return c.On(func() error {
+		return c.Device.Sgemm(transA, false, to.Rows, to.Cols, k, a.At, lda, b.At, to.Cols, beta, to.At)
 	}, func() {
 		op.blas.Sgemm(transA, false, to.Rows, to.Cols, k, 1, a.Data, lda, b.Data, to.Cols, beta, to.Data, to.Cols)
 	})
@@ -218,8 +213,8 @@ func (op *linearControl) multiply(c *plan.Call, transA bool, k int, a, b plan.Fl
 
 // scaledDifference sets dst to (a − b) ⊙ 1⊗scale; no b is 0. dst may be a.
 func scaledDifference(c *plan.Call, dst, a, b, scale plan.Floats, rows, cols int) error {
-	return c.On(func(d *device.Device) error {
-		return d.ScaledDifference(dst.At, a.At, 0, b.At, scale.At, rows, cols)
+	return c.On(func() error {
+		return c.Device.ScaledDifference(dst.At, a.At, 0, b.At, scale.At, rows, cols)
 	}, func() {
 		for i := 0; i < rows*cols; i += cols {
 			for j, factor := range scale.Data[:cols] {
@@ -243,7 +238,7 @@ func (op *linearControl) differentiate(d *gradients, out, grad *G.Node) {
 }
 
 func (op *linearControl) backW(call *plan.Call) error {
-	c, s := op.control, op.of(call.Run)
+	c, s := op.control, plan.StateOf[linearControlRun](call.Run, op)
 	grad := upstream(call, 1)
 	to := call.OutMatrix(c.in, c.out)
 	call.Dense(plan.Product{TransA: true, M: c.in, N: c.out, K: grad.Rows, Lda: c.in, Ldb: c.out})
@@ -252,5 +247,5 @@ func (op *linearControl) backW(call *plan.Call) error {
 
 func (op *linearControl) backB(call *plan.Call) error {
 	to, err := sumColumns(call, upstream(call, 1), op.control.rows)
-	return cmp.Or(err, scaledDifference(call, to, to, plan.Floats{}, op.of(call.Run).slopes, 1, op.control.out))
+	return cmp.Or(err, scaledDifference(call, to, to, plan.Floats{}, plan.StateOf[linearControlRun](call.Run, op).slopes, 1, op.control.out))
 }

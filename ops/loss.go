@@ -93,14 +93,14 @@ func (op *loss) Compute(c *plan.Call) error {
 		c.Scratch(&s.probs, z.Rows*z.Cols)
 	}
 	to := c.OutScalar()
-	return c.On(func(d *device.Device) error {
+	return c.On(func() error {
 		var err error
 		if op.binary {
-			err = d.BCELoss(0, s.ofRows.At, z.At, s.multi, s.share, 0, z.Rows, z.Cols)
+			err = c.Device.BCELoss(0, s.ofRows.At, z.At, s.multi, s.share, 0, z.Rows, z.Cols)
 		} else {
-			err = d.SoftmaxLoss(s.probs.At, s.ofRows.At, z.At, s.class, s.share, t.smoothing, z.Rows, z.Cols)
+			err = c.Device.SoftmaxLoss(s.probs.At, s.ofRows.At, z.At, s.class, s.share, t.smoothing, z.Rows, z.Cols)
 		}
-		return cmp.Or(err, d.Total(to.At, s.ofRows.At, z.Rows))
+		return cmp.Or(err, c.Device.Total(to.At, s.ofRows.At, z.Rows))
 	}, func() {
 		var value float64
 		if op.binary {
@@ -126,12 +126,12 @@ func (op *loss) back(c *plan.Call) error {
 	if z.Rows != len(t.class) {
 		return c.Sizes("targets changed during the run")
 	}
-	upstream, to := c.Scalar(2), c.OutMatrix(z.Rows, z.Cols)
-	return c.On(func(d *device.Device) error {
+	upstream, to := c.Scalar(2), c.OutLike(z)
+	return c.On(func() error {
 		if op.binary {
-			return d.BCELoss(to.At, 0, s.probs.At, s.multi, s.share, upstream.At, z.Rows, z.Cols)
+			return c.Device.BCELoss(to.At, 0, s.probs.At, s.multi, s.share, upstream.At, z.Rows, z.Cols)
 		}
-		return d.SoftmaxGradient(to.At, s.probs.At, s.class, s.share, upstream.At, t.smoothing, z.Rows, z.Cols)
+		return c.Device.SoftmaxGradient(to.At, s.probs.At, s.class, s.share, upstream.At, t.smoothing, z.Rows, z.Cols)
 	}, func() {
 		if op.binary {
 			kernel.BCEWithLogitsGradient(to.Data, s.probs.Data, t.multi, z.Cols, t.shares, upstream.Data[0])

@@ -134,16 +134,16 @@ func (op *product) Compute(c *plan.Call) error {
 	}
 	to := c.OutMatrix(size.M, size.N)
 	s := plan.StateOf[productRun](c.Run, op)
-	return c.On(func(d *device.Device) error {
+	return c.On(func() error {
 		c.Dense(size)
 		var beta float32
 		if s.bias, s.scale = bias.At, scale.At; op.bias && !op.biasAbove(c.Run) {
-			if err := d.BiasRows(to.At, bias.At, scale.At, size.M, size.N); err != nil {
+			if err := c.Device.BiasRows(to.At, bias.At, scale.At, size.M, size.N); err != nil {
 				return err
 			}
 			beta = 1
 		}
-		return d.Sgemm(size.TransA, size.TransB, size.M, size.N, size.K, a.At, a.Cols, b.At, b.Cols, beta, to.At)
+		return c.Device.Sgemm(size.TransA, size.TransB, size.M, size.N, size.K, a.At, a.Cols, b.At, b.Cols, beta, to.At)
 	}, func() {
 		switch {
 		case rows != nil && op.transA:
@@ -185,7 +185,7 @@ func (op *product) dense(c *plan.Call, size plan.Product, a, b plan.Matrix, bias
 		size.K = len(rows)
 	default:
 		size.M = len(rows)
-		fillOthers(to.Data, rows, to.Rows, to.Cols, bias, scale)
+		fillOthers(to, rows, bias, scale)
 	}
 	c.Dense(size)
 	if op.transA {
@@ -229,8 +229,8 @@ func (op *columnSums) Compute(c *plan.Call) error {
 func sumColumns(c *plan.Call, x plan.Matrix, slot *Slot) (to plan.Floats, err error) {
 	scale := slot.rowSums(c, x.Rows)
 	to = c.OutVector(x.Cols)
-	return to, c.On(func(d *device.Device) error {
-		return d.ColumnSums(to.At, x.At, 0, scale.At, x.Rows, x.Cols)
+	return to, c.On(func() error {
+		return c.Device.ColumnSums(to.At, x.At, 0, scale.At, x.Rows, x.Cols)
 	}, func() {
 		kernel.ColumnSums(to.Data, x.Data, scale.Data, x.Rows, x.Cols)
 	})

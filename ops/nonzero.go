@@ -62,18 +62,17 @@ func rowsToCompute(r *plan.Run, op G.Op, gradient bool, n int) []int32 {
 	return s.rows
 }
 
-// fillOthers sets the rows of c, n×cols, that are not in rows to scale⊗bias. A nil bias
-// is 0, a nil scale 1.
-func fillOthers(c []float32, rows []int32, n, cols int, bias, scale []float32) {
+// fillOthers sets the rows of c that are not in rows to scale⊗bias. A nil bias is 0, a nil scale 1.
+func fillOthers(c plan.Matrix, rows []int32, bias, scale []float32) {
 	fill := func(lo, hi int) {
-		to, scale := c[lo*cols:hi*cols], scale
+		to, scale := c.Part(lo, hi).Data, scale
 		if scale != nil {
 			scale = scale[lo:hi]
 		}
 		if bias == nil {
 			clear(to)
 		} else {
-			kernel.BiasRows(to, bias, scale, hi-lo, cols)
+			kernel.BiasRows(to, bias, scale, hi-lo, c.Cols)
 		}
 	}
 	next := 0
@@ -83,7 +82,7 @@ func fillOthers(c []float32, rows []int32, n, cols int, bias, scale []float32) {
 		}
 		next = int(r) + 1
 	}
-	fill(next, n)
+	fill(next, c.Rows)
 }
 
 // rowProducts is memory to multiply selected rows of matrices: in place if the BLAS is a

@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
@@ -28,15 +27,16 @@ type normRun struct {
 	inverse    plan.Scratch // of LayerNorm, 1/deviation of each row
 }
 
-func (op *norm) of(r *plan.Run) *normRun { return plan.StateOf[normRun](r, op) }
+func (op *norm) of(c *plan.Call) *normRun { return plan.StateOf[normRun](c.Run, op) }
 
-// begin makes room for the normalised rows of x, if a gradient reads them.
-func (op *norm) begin(c *plan.Call, x plan.Matrix) *normRun {
-	s := op.of(c.Run)
+// begin returns the first inputs and the result. It makes room for the normalised rows of x, if a
+// gradient reads them.
+func (op *norm) begin(c *plan.Call) (s *normRun, x, to plan.Matrix, gain, shift plan.Floats) {
+	s, x = op.of(c), c.Matrix(0)
 	if op.readsBack(c.Plan) {
 		c.Scratch(&s.normalized, x.Rows*x.Cols)
 	}
-	return s
+	return s, x, c.OutLike(x), c.Vector(1, x.Cols), c.Vector(2, x.Cols)
 }
 
 // differentiateBy adds the gradients with respect to x, gain and shift, the first inputs. backX
@@ -45,8 +45,8 @@ func (op *norm) differentiateBy(backX func(c *plan.Call, s *normRun, dx, grad pl
 	d.add(0, op.backward("BackX", func(c *plan.Call) error {
 		grad := upstream(c, 2)
 		gain := c.Vector(1, grad.Cols)
-		dx := c.OutMatrix(grad.Rows, grad.Cols)
-		return backX(c, op.of(c.Run), dx, grad, gain)
+		dx := c.OutLike(grad)
+		return backX(c, op.of(c), dx, grad, gain)
 	}), out, op.inputs[1], grad)
 	d.add(1, op.backward("BackGain", op.backGain), out, grad)
 	d.add(2, &columnSums{base{name: op.name + "BackShift"}}, grad)
@@ -54,11 +54,11 @@ func (op *norm) differentiateBy(backX func(c *plan.Call, s *normRun, dx, grad pl
 
 // backGain is the column sums of the upstream gradient times the normalised rows.
 func (op *norm) backGain(c *plan.Call) error {
-	s := op.of(c.Run)
+	s := op.of(c)
 	grad := upstream(c, 1)
 	to := c.OutVector(grad.Cols)
-	return c.On(func(d *device.Device) error {
-		return d.ColumnSums(to.At, grad.At, s.normalized.At, 0, grad.Rows, grad.Cols)
+	return c.On(func() error {
+		return c.Device.ColumnSums(to.At, grad.At, s.normalized.At, 0, grad.Rows, grad.Cols)
 	}, func() {
 		kernel.ColumnProducts(to.Data, grad.Data, s.normalized.Data, grad.Rows, grad.Cols)
 	})

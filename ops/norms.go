@@ -21,27 +21,21 @@ func (s *Slot) SquaredNorms() []float32 { return s.squares }
 // observe computes the norms of the rows of x of nodes or, if x is nil, of the rows of h, on d if
 // that is not nil.
 func (s *Slot) observe(d *device.Device, x *graph.Features, nodes []int32, h plan.Matrix) error {
-	s.squares = scratch(s.squares, h.Rows)
+	row := func(k int) []float32 { return x.Row(int(nodes[k])) }
 	if x == nil {
 		data, err := onHost(d, h)
 		if err != nil {
 			return err
 		}
-		for k := range s.squares {
-			s.squares[k] = squaredNorm(data[k*h.Cols : (k+1)*h.Cols])
-		}
-		return nil
+		row = func(k int) []float32 { return data[k*h.Cols:][:h.Cols] }
 	}
-	for k, v := range nodes {
-		s.squares[k] = squaredNorm(x.Row(int(v)))
+	s.squares = scratch(s.squares, h.Rows)
+	for k := range s.squares {
+		var sum float64
+		for _, v := range row(k) {
+			sum += float64(v) * float64(v)
+		}
+		s.squares[k] = float32(sum)
 	}
 	return nil
-}
-
-func squaredNorm(x []float32) float32 {
-	var sum float64
-	for _, v := range x {
-		sum += float64(v) * float64(v)
-	}
-	return float32(sum)
 }

@@ -102,16 +102,12 @@ func (b *base) Hashcode() uint32 { return uint32(b.id) }
 func (b *base) Type() hm.Type {
 	var types []hm.Type
 	for _, n := range b.inputs {
-		types = append(types, typeOf(n.Dims()))
+		types = append(types, n.Type())
 	}
-	return hm.NewFnType(append(types, typeOf(b.shape.Dims()))...)
-}
-
-func typeOf(dims int) hm.Type {
-	if dims == 0 {
-		return tensor.Float32
+	if dims := b.shape.Dims(); dims > 0 {
+		return hm.NewFnType(append(types, G.TensorType{Dims: dims, Of: tensor.Float32})...)
 	}
-	return G.TensorType{Dims: dims, Of: tensor.Float32}
+	return hm.NewFnType(append(types, tensor.Float32)...)
 }
 
 func (b *base) InferShape(...G.DimSizer) (tensor.Shape, error) {

@@ -84,8 +84,8 @@ func (op *ownRows) Compute(c *plan.Call) error {
 		return c.Sizes("%d rows, its block has %d", x.Rows, len(b.Src))
 	}
 	to := c.OutMatrix(len(own), x.Cols)
-	return c.On(func(d *device.Device) error {
-		return d.Gather(to.At, x.At, at, to.Rows, to.Cols)
+	return c.On(func() error {
+		return c.Device.Gather(to.At, x.At, at, to.Rows, to.Cols)
 	}, func() {
 		kernel.Gather(to.Data, x.Data, own, x.Cols)
 	})
@@ -104,10 +104,10 @@ func (op *ownRows) scatter(c *plan.Call) error {
 		return c.Sizes("gradient of %d rows, its block has %d output nodes", grad.Rows, len(own))
 	}
 	to := c.OutMatrix(len(b.Src), grad.Cols)
-	return c.On(func(d *device.Device) error {
+	return c.On(func() error {
 		return cmp.Or(
-			d.Clear(to.At, 4*int64(to.Rows)*int64(to.Cols)),
-			d.Scatter(to.At, grad.At, at, 0, grad.Rows, grad.Cols),
+			c.Device.Clear(to.At, 4*int64(to.Rows)*int64(to.Cols)),
+			c.Device.Scatter(to.At, grad.At, at, 0, grad.Rows, grad.Cols),
 		)
 	}, func() {
 		clear(to.Data)

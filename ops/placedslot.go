@@ -35,22 +35,18 @@ const (
 
 // placedSlots are the slots of a run. Layers of one sampled subgraph share a block,
 // which is sent once.
-type placedSlots struct {
-	run *plan.Run
-	all []*placedSlot
-}
+type placedSlots []*placedSlot
 
 // slotOf returns s on the device of r, or a slot with the same block there.
 func slotOf(r *plan.Run, s *Slot) *placedSlot {
 	q := plan.StateOf[placedSlot](r, s)
 	if q.slot == nil {
 		slots := plan.StateOf[placedSlots](r, (*placedSlots)(nil))
-		if slots.run == nil {
-			slots.run = r
-			r.AddInput(slots.send)
+		if *slots == nil {
+			r.AddInput(func(u *device.Uploader) error { return slots.send(r, u) })
 		}
 		q.slot = s
-		slots.all = append(slots.all, q)
+		*slots = append(*slots, q)
 	}
 	if q.same != nil {
 		return q.same
@@ -59,9 +55,9 @@ func slotOf(r *plan.Run, s *Slot) *placedSlot {
 }
 
 // send adds the current blocks to the upload.
-func (s *placedSlots) send(u *device.Uploader) error {
-	for k, q := range s.all {
-		slot := plan.In(s.run, q.slot)
+func (s placedSlots) send(r *plan.Run, u *device.Uploader) error {
+	for k, q := range s {
+		slot := plan.In(r, q.slot)
 		b, err := slot.current()
 		if err != nil {
 			return err
@@ -74,8 +70,8 @@ func (s *placedSlots) send(u *device.Uploader) error {
 			return fmt.Errorf("ops: block of %d entries; a GPU takes fewer than 2³¹: %w", n, ErrShape)
 		}
 		q.block, q.same = b, nil
-		if i := slices.IndexFunc(s.all[:k], func(o *placedSlot) bool { return o.block == b && o.needs == q.needs }); i >= 0 {
-			q.same = s.all[i]
+		if i := slices.IndexFunc(s[:k], func(o *placedSlot) bool { return o.block == b && o.needs == q.needs }); i >= 0 {
+			q.same = s[i]
 		} else if err := q.send(u, slot); err != nil {
 			return err
 		}

@@ -116,8 +116,8 @@ func (op *propagate) Compute(c *plan.Call) error {
 	if !sparse {
 		to = c.OutMatrix(rows, h.Cols)
 	}
-	return c.On(func(d *device.Device) error {
-		return op.onDevice(c, d, slot, x, h, to)
+	return c.On(func() error {
+		return op.onDevice(c, slot, x, h, to)
 	}, func() {
 		if !full {
 			op.keepRows(c.Run, &b.Matrix)
@@ -151,26 +151,26 @@ func (op *propagate) committed(r *plan.Run, h plan.Floats) plan.Floats {
 	return h
 }
 
-// onDevice computes op on d.
-func (op *propagate) onDevice(c *plan.Call, d *device.Device, slot *Slot, x *graph.Features, h, to plan.Matrix) error {
+// onDevice computes op on c's device.
+func (op *propagate) onDevice(c *plan.Call, slot *Slot, x *graph.Features, h, to plan.Matrix) error {
 	q := slotOf(c.Run, op.slot)
 	local := slot.full.Local
 	ids := device.Pointer(0)
 	var err error
 	if x != nil {
 		local, ids = 0, q.src
-		if h.At, err = d.Features(x); err != nil {
+		if h.At, err = c.Device.Features(x); err != nil {
 			return err
 		}
 	}
 	if l := slot.full.Laplacian; l != nil {
-		return d.Propagate(to.At, l, slot.full.Nodes, 0, to.Rows, h.At, local, to.Cols)
+		return c.Device.Propagate(to.At, l, slot.full.Nodes, 0, to.Rows, h.At, local, to.Cols)
 	}
-	if err := d.SpMM(to.At, q.matrix, ids, h.At, to.Cols); err != nil || op.history == nil || c.Inference || q.block.Control == nil {
+	if err := c.Device.SpMM(to.At, q.matrix, ids, h.At, to.Cols); err != nil || op.history == nil || c.Inference || q.block.Control == nil {
 		return err
 	}
 	s := op.history.placed
-	err = cmp.Or(s.current(), d.AddSpMM(to.At, q.control, s.at, to.Cols))
+	err = cmp.Or(s.current(), c.Device.AddSpMM(to.At, q.control, s.at, to.Cols))
 	if err == nil && op.commits() && slot == op.slot {
 		s.rows = op.committed(c.Run, h.Floats).At
 		s.ids = q.src
@@ -227,8 +227,8 @@ func (op *propagate) back(c *plan.Call) error {
 		return c.Sizes("gradient of %d rows, its block has %d output nodes", grad.Rows, b.Transposed.Cols)
 	}
 	to := c.OutMatrix(b.Transposed.Rows, grad.Cols)
-	return c.On(func(d *device.Device) error {
-		return d.SpMM(to.At, slotOf(c.Run, op.slot).transposed, 0, grad.At, grad.Cols)
+	return c.On(func() error {
+		return c.Device.SpMM(to.At, slotOf(c.Run, op.slot).transposed, 0, grad.At, grad.Cols)
 	}, func() {
 		kernel.SpMM(to.Data, &b.Transposed, grad.Data, grad.Cols)
 	})

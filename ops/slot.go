@@ -70,19 +70,20 @@ func (s *Slot) Set(b *graph.Block) error {
 		return fmt.Errorf("ops: no block to set: %w", graph.ErrInvalid)
 	}
 	rows, cols := len(b.Dst), len(b.Src)
+	m, t := &b.Matrix, &b.Transposed
 	switch {
 	case rows == 0 || cols == 0:
 		return fmt.Errorf("ops: block of %d output and %d input nodes is empty: %w", rows, cols, graph.ErrInvalid)
-	case b.Matrix.Rows != rows || b.Matrix.Cols != cols || b.Transposed.Rows != cols || b.Transposed.Cols != rows || len(b.RowSums) != rows:
+	case m.Rows != rows || m.Cols != cols || t.Rows != cols || t.Cols != rows || len(b.RowSums) != rows:
 		return fmt.Errorf("ops: block of %d output and %d input nodes has a %d×%d matrix, a %d×%d transpose and %d row sums: %w",
-			rows, cols, b.Matrix.Rows, b.Matrix.Cols, b.Transposed.Rows, b.Transposed.Cols, len(b.RowSums), graph.ErrInvalid)
+			rows, cols, m.Rows, m.Cols, t.Rows, t.Cols, len(b.RowSums), graph.ErrInvalid)
 	}
 	// Check here: kernels do not check indices, and a panic in the machine's goroutine
 	// would end the process. A value that is not finite would show only in the loss.
-	if err := cmp.Or(b.Matrix.Validate(), b.Transposed.Validate()); err != nil {
+	if err := cmp.Or(m.Validate(), t.Validate()); err != nil {
 		return fmt.Errorf("ops: block matrix or transpose: %w", err)
 	}
-	if m, t := &b.Matrix, &b.Transposed; m.NNZ() != t.NNZ() || m.NNZ() > 0 && (m.Val == nil) != (t.Val == nil) {
+	if m.NNZ() != t.NNZ() || m.NNZ() > 0 && (m.Val == nil) != (t.Val == nil) {
 		return fmt.Errorf("ops: block matrix of %d entries and %d values has a transpose of %d and %d: %w", m.NNZ(), len(m.Val), t.NNZ(), len(t.Val), graph.ErrInvalid)
 	}
 	for i, sum := range b.RowSums {

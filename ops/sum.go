@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -21,8 +20,8 @@ type sum struct{ base }
 
 func (op *sum) Compute(c *plan.Call) error {
 	x, to := c.Matrix(0), c.OutScalar()
-	return c.On(func(d *device.Device) error {
-		return d.Sum(to.At, x.At, 1, x.Rows*x.Cols)
+	return c.On(func() error {
+		return c.Device.Sum(to.At, x.At, 1, x.Rows*x.Cols)
 	}, func() {
 		var total float64
 		for _, v := range x.Data {
@@ -39,9 +38,9 @@ func (op *sum) differentiate(d *gradients, _, grad *G.Node) {
 // fill fills a matrix of the shape of c's first input with the upstream gradient.
 func (op *sum) fill(c *plan.Call) error {
 	x, upstream := c.Matrix(0), c.Scalar(1)
-	to := c.OutMatrix(x.Rows, x.Cols)
-	return c.On(func(d *device.Device) error {
-		return d.Fill(to.At, upstream.At, 1, x.Rows*x.Cols)
+	to := c.OutLike(x)
+	return c.On(func() error {
+		return c.Device.Fill(to.At, upstream.At, 1, x.Rows*x.Cols)
 	}, func() {
 		for k := range to.Data {
 			to.Data[k] = upstream.Data[0]

@@ -135,7 +135,7 @@ func (t *Targets) share(weights []float32) {
 	tasks, total := t.labels.Tasks, 0
 	for i := range t.shares {
 		known := 0 // labels of the node
-		if tasks == 0 && t.class[i] >= 0 {
+		if t.class[i] >= 0 {
 			known = 1
 		}
 		for _, y := range t.multi[i*tasks : (i+1)*tasks] {

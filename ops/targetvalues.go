@@ -62,10 +62,10 @@ func (op *targetValues) Compute(c *plan.Call) error {
 		return err
 	}
 	to := c.OutMatrix(len(t.class), t.labels.Outputs())
-	return c.On(func(d *device.Device) error {
+	return c.On(func() error {
 		values := make([]float32, to.Rows*to.Cols)
 		t.fill(values, op.value)
-		return device.Write(d, to.At, values)
+		return device.Write(c.Device, to.At, values)
 	}, func() {
 		t.fill(to.Data, op.value)
 	})

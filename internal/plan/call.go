@@ -114,6 +114,9 @@ func (c *Call) OutMatrix(rows, cols int) Matrix {
 	return Matrix{rows, cols, c.out(rows, cols)}
 }
 
+// OutLike makes the result a matrix of m's sizes.
+func (c *Call) OutLike(m Matrix) Matrix { return c.OutMatrix(m.Rows, m.Cols) }
+
 // OutVector makes the result a vector.
 func (c *Call) OutVector(n int) Floats { return c.out(n) }
 
@@ -176,12 +179,12 @@ func (c *Call) Dense(p Product) {
 }
 
 // On runs the op's kernels on a device, or on the CPU. It returns the first error of c.
-func (c *Call) On(gpu func(d *device.Device) error, cpu func()) error {
+func (c *Call) On(gpu func() error, cpu func()) error {
 	switch {
 	case c.err != nil:
 		return c.err
 	case c.Device != nil:
-		return gpu(c.Device)
+		return gpu()
 	}
 	cpu()
 	return c.err
