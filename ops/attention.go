@@ -45,10 +45,7 @@ type AttentionOptions struct {
 // Each output node must be among the block's input nodes, and the block must have column
 // scales and no Control; otherwise a run is an error. Cost: O(NNZ·Heads·k).
 func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) (*G.Node, error) {
-	if slot == nil {
-		return nil, fmt.Errorf("ops: Attention needs a slot")
-	}
-	if err := checkMatrix("Attention", z); err != nil {
+	if err := checkSlot("Attention", slot, z); err != nil {
 		return nil, err
 	}
 	drop, err := newDropout("Attention", o.Dropout, o.Mode)

@@ -11,11 +11,10 @@ import (
 // attend returns the current block as attention reads it: the weight of an entry is the sampler's,
 // times the edge's in A+I, times a factor of the row. The error names a block without column scales,
 // or one whose output nodes are not all among its input nodes.
-func (s *Slot) attend() (kernel.Edges, error) {
-	b, err := s.current()
-	if err == nil && !s.edgesFound {
+func (s *Slot) attend() (_ kernel.Edges, err error) {
+	if !s.edgesFound {
 		if s.edges.Own, err = s.own(); err == nil {
-			err = fillEdges(&s.edges, b)
+			err = fillEdges(&s.edges, s.block)
 		}
 		s.edgesFound = err == nil
 	}
@@ -38,7 +37,7 @@ func fillEdges(e *kernel.Edges, b *graph.Block) error {
 	for k, j := range m.Idx {
 		v := float32(graph.Weight(m.Val, k))
 		w := v / b.ColScale[j]
-		if !(w >= 0) || math.IsInf(float64(w), 1) {
+		if !(w >= 0) || w-w != 0 {
 			return fmt.Errorf("ops: Attention: entry %d of the block has value %v and column scale %v: their ratio must be finite and at least 0: %w", k, v, b.ColScale[j], graph.ErrInvalid)
 		}
 		e.Weight[k] = w

@@ -61,7 +61,7 @@ func (h *History) Bytes() int64 {
 func (h *History) SetRows(first int, rows []float32) {
 	at, values := first*h.width, h.Values()
 	if !h.half {
-		copy(values[at:at+len(rows)], rows)
+		copy(values[at:][:len(rows)], rows)
 		return
 	}
 	for k, v := range rows {

@@ -181,7 +181,7 @@ func (op *linearControl) Compute(call *plan.Call) error {
 	}, func() {
 		kernel.SpMM(rest.Data, &b.Matrix, x.Data, c.in)
 		for i, row := range of.Dst {
-			out := rest.Data[i*c.in : (i+1)*c.in]
+			out := rest.Data[i*c.in:][:c.in]
 			for j, v := range px.Data[int(row)*c.in:][:c.in] {
 				out[j] = v - out[j]
 			}

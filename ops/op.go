@@ -131,6 +131,14 @@ func checkMatrix(what string, nodes ...*G.Node) error {
 	return checkNodes(what, "a float32 matrix", nodes[0], func(n *G.Node) bool { return n.Dims() == 2 }, nodes...)
 }
 
+// checkSlot is checkMatrix of an op's input over slot, which must not be nil.
+func checkSlot(what string, slot *Slot, input *G.Node) error {
+	if slot == nil {
+		return fmt.Errorf("ops: %s needs a slot", what)
+	}
+	return checkMatrix(what, input)
+}
+
 // checkVectors returns an error if the vectors are not float32 vectors of the given length in x's
 // graph.
 func checkVectors(what string, x *G.Node, length int, vectors ...*G.Node) error {

@@ -18,10 +18,7 @@ import (
 // and subgraph samplers have all of them there, layer-wise ones with KeepSelf or IncludeRows.
 // Cost: one pass over the result.
 func OwnRows(slot *Slot, h *G.Node) (*G.Node, error) {
-	if slot == nil {
-		return nil, fmt.Errorf("ops: OwnRows needs a slot")
-	}
-	if err := checkMatrix("OwnRows", h); err != nil {
+	if err := checkSlot("OwnRows", slot, h); err != nil {
 		return nil, err
 	}
 	slot.otherReader = "OwnRows"

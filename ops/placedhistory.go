@@ -11,11 +11,10 @@ import (
 // placedHistory holds a History's rows on the device of one run. It copies rows between host and
 // device when one side needs the other's newer rows.
 type placedHistory struct {
-	d      *device.Device
+	run    *plan.Run
 	of     *History
 	memory *device.Buffer
 	at     device.Pointer
-	status device.Pointer // of the run
 
 	deviceIsStale bool // the host may have written its rows
 	hostIsStale   bool // rows were committed on the device since the last copy to the host
@@ -35,7 +34,7 @@ func (h *History) place(r *plan.Run) error {
 	case h.placed != nil:
 		return fmt.Errorf("ops: a history is on a GPU already, for another run: close that run first")
 	}
-	s := &placedHistory{d: r.Device, of: h, memory: r.Device.NewBuffer(), status: r.Status, deviceIsStale: true}
+	s := &placedHistory{run: r, of: h, memory: r.Device.NewBuffer(), deviceIsStale: true}
 	var err error
 	if s.at, err = s.memory.Bytes(max(h.Bytes(), 4)); err != nil {
 		return fmt.Errorf("ops: history of %d nodes, %d wide: %w", h.nodes, h.width, err)
@@ -59,7 +58,7 @@ func (s *placedHistory) current() error {
 	if s.err != nil || !s.deviceIsStale {
 		return s.err
 	}
-	err := device.Write(s.d, s.at, s.of.Values())
+	err := device.Write(s.run.Device, s.at, s.of.Values())
 	s.deviceIsStale = err != nil
 	return err
 }
@@ -77,7 +76,7 @@ func (s *placedHistory) commit() {
 		return
 	}
 	s.hostIsStale = true
-	s.err = s.d.Scatter(s.at, s.rows, s.ids, s.status, n, s.of.width)
+	s.err = s.run.Device.Scatter(s.at, s.rows, s.ids, s.run.Status, n, s.of.width)
 }
 
 // toHost copies the rows to values if the device has newer ones. The host may write to values
@@ -91,7 +90,7 @@ func (s *placedHistory) toHost(values []float32) {
 		return
 	}
 	s.hostIsStale = false
-	if err := device.Read(s.d, values, s.at); s.err == nil {
+	if err := device.Read(s.run.Device, values, s.at); s.err == nil {
 		s.err = err
 	}
 }

@@ -41,7 +41,7 @@ type placedSlots []*placedSlot
 func slotOf(r *plan.Run, s *Slot) *placedSlot {
 	q := plan.StateOf[placedSlot](r, s)
 	if q.slot == nil {
-		slots := plan.StateOf[placedSlots](r, (*placedSlots)(nil))
+		slots := plan.StateOf[placedSlots](r, "slots")
 		if *slots == nil {
 			r.AddInput(func(u *device.Uploader) error { return slots.send(r, u) })
 		}

@@ -23,10 +23,7 @@ import (
 // The error wraps ErrShape if H's nominal rows are not the slot's. Cost: O(NNZ·f), where
 // NNZ counts the entries of the matrix and of the control.
 func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
-	if slot == nil {
-		return nil, fmt.Errorf("ops: Propagate needs a slot")
-	}
-	if err := checkMatrix("Propagate", h); err != nil {
+	if err := checkSlot("Propagate", slot, h); err != nil {
 		return nil, err
 	}
 	if h.Shape()[0] != slot.src {
@@ -155,7 +152,7 @@ func (op *propagate) committed(r *plan.Run, h plan.Floats) plan.Floats {
 func (op *propagate) onDevice(c *plan.Call, slot *Slot, x *graph.Features, h, to plan.Matrix) error {
 	q := slotOf(c.Run, op.slot)
 	local := slot.full.Local
-	ids := device.Pointer(0)
+	var ids device.Pointer
 	var err error
 	if x != nil {
 		local, ids = 0, q.src

@@ -44,7 +44,7 @@ func (t *Targets) observe(d *device.Device, z plan.Matrix) error {
 		score = t.taskScore
 	}
 	for i := range t.scores {
-		t.scores[i] = float32(score(i, logits[i*z.Cols:(i+1)*z.Cols]))
+		t.scores[i] = float32(score(i, logits[i*z.Cols:][:z.Cols]))
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func (t *Targets) classScore(i int, z []float32) float64 {
 // taskScore is the score of the mean binary cross-entropy over the labelled tasks of current node i.
 func (t *Targets) taskScore(i int, z []float32) float64 {
 	var loss, squares, labelled float64
-	for j, target := range t.multi[i*len(z) : (i+1)*len(z)] {
+	for j, target := range t.multi[i*len(z):][:len(z)] {
 		if target != target {
 			continue
 		}

@@ -101,23 +101,22 @@ func (t *Targets) Set(nodes []int32, weights []float32) error {
 			return fmt.Errorf("ops: loss weight of output node %d is %v, not finite: %w", i, w, graph.ErrInvalid)
 		}
 	}
-	total := t.labels.Nodes()
+	tasks, total := t.labels.Tasks, t.labels.Nodes()
 	for i, v := range nodes {
 		if v < 0 || int(v) >= total {
 			return fmt.Errorf("ops: output node %d is %d, outside the %d labelled nodes: %w", i, v, total, ErrShape)
 		}
-		if t.labels.Tasks > 0 {
+		if tasks > 0 {
 			continue
 		}
 		if c := t.labels.Class[v]; c < -1 || int(c) >= t.labels.Classes { // kernels use it as an index
 			return fmt.Errorf("ops: label of node %d is %d, outside [0, %d): %w", v, c, t.labels.Classes, graph.ErrInvalid)
 		}
 	}
-	tasks := t.labels.Tasks
 	t.multi = scratch(t.multi, len(nodes)*tasks)
 	t.class = scratch(t.class, len(nodes))
 	for i, v := range nodes {
-		for k, y := range t.labels.Multi[int(v)*tasks : (int(v)+1)*tasks] {
+		for k, y := range t.labels.Multi[int(v)*tasks:][:tasks] {
 			t.multi[i*tasks+k] = y + float32(t.smoothing)*(0.5-y)
 		}
 		if t.class[i] = -1; tasks == 0 {
@@ -138,7 +137,7 @@ func (t *Targets) share(weights []float32) {
 		if t.class[i] >= 0 {
 			known = 1
 		}
-		for _, y := range t.multi[i*tasks : (i+1)*tasks] {
+		for _, y := range t.multi[i*tasks:][:tasks] {
 			if y == y {
 				known++
 			}

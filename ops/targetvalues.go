@@ -76,7 +76,7 @@ func (t *Targets) fill(to []float32, value func(t *Targets, i int, label float32
 	clear(to)
 	tasks := t.labels.Tasks
 	for i, class := range t.class {
-		for j, label := range t.multi[i*tasks : (i+1)*tasks] {
+		for j, label := range t.multi[i*tasks:][:tasks] {
 			if label == label {
 				to[i*tasks+j] = value(t, i, label)
 			}
@@ -84,7 +84,7 @@ func (t *Targets) fill(to []float32, value func(t *Targets, i int, label float32
 		if class < 0 {
 			continue
 		}
-		row := to[i*t.labels.Classes : (i+1)*t.labels.Classes]
+		row := to[i*t.labels.Classes:][:t.labels.Classes]
 		for j := range row {
 			row[j] = value(t, i, 0)
 		}
