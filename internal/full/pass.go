@@ -268,7 +268,7 @@ func (p *pass) compute(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error {
 		return err
 	}
 	for k, n := range s.Out {
-		r.Put(k, p.given[n].Part(lo, hi))
+		r.Put(k, plan.Floats{Data: p.given[n].Part(lo, hi).Data}) // on a device, where nothing checks the size, not in place
 	}
 	if err := r.Compute(); err != nil {
 		return err
