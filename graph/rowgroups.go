@@ -22,9 +22,9 @@ func (g *rowGroups) sort(start, end int64, counts []int64, columns int) int64 {
 		s = new(rowSorter)
 	}
 	defer g.sorters.Put(s)
-	s.keys, s.values = s.keys[:0], s.values[:0]
-	for k := start; k < end; k++ {
-		s.keys = append(s.keys, uint64(g.rows[k])<<32|uint64(g.columns[k]))
+	s.keys, s.values = resize(s.keys, int(end-start)), s.values[:0]
+	for k := range s.keys {
+		s.keys[k] = uint64(g.rows[start+int64(k)])<<32 | uint64(g.columns[start+int64(k)])
 	}
 	if g.values != nil {
 		s.values = append(s.values, g.values[start:end]...)

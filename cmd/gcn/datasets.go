@@ -44,7 +44,7 @@ func newDatasetsInfoCommand() *cobra.Command {
 			info.ClassNames, info.Preprocessing = nil, nil // the notes name the classes
 			_ = printText(w, info)                         // the stream keeps its error
 			for _, note := range notes {
-				say(w, "note: %s", escape(note, ""))
+				say(w, "note: %s", note)
 			}
 		}}, nil
 	})

@@ -54,8 +54,7 @@ func limit(memory run.Bytes) (restore func()) {
 
 // openConverted opens the data set that was written since start, and describes it.
 func openConverted(ctx context.Context, from, spec string, start time.Time) (any, error) {
-	took := time.Since(start)
-	start = time.Now()
+	written := time.Now()
 	data, err := datasets.Open(ctx, spec, jobOf(ctx).data)
 	if err != nil {
 		return nil, err
@@ -63,8 +62,8 @@ func openConverted(ctx context.Context, from, spec string, start time.Time) (any
 	defer data.Close() // it was only read
 	return conversion{
 		Spec: spec, From: from, Nodes: data.Nodes(), Edges: data.Edges(),
-		WallS:     finite.Measured(took.Seconds()),
-		OpenMS:    finite.Measured(time.Since(start).Seconds() * 1e3),
+		WallS:     finite.Measured(written.Sub(start).Seconds()),
+		OpenMS:    finite.Measured(time.Since(written).Seconds() * 1e3),
 		PeakRSSMB: finite.Measured(machine.PeakRSS()),
 	}, nil
 }

@@ -34,13 +34,9 @@ type opened struct {
 type savedRuns []*run.Opened
 
 // openRun opens a run for inference, on all ranks.
-func openRun(ctx context.Context, dir, spec, device string, first *run.Opened) (*run.Opened, error) {
-	r, err := run.Open(ctx, strings.TrimSuffix(dir, "/"), run.OpenOptions{
-		Data:    spec,
-		Device:  device,
-		Options: jobOf(ctx).data,
-		Like:    first,
-	})
+func openRun(ctx context.Context, dir string, o run.OpenOptions) (*run.Opened, error) {
+	o.Options = jobOf(ctx).data
+	r, err := run.Open(ctx, strings.TrimSuffix(dir, "/"), o)
 	if w := jobOf(ctx).world; err == nil && w != nil {
 		r.Model.Ranks = w
 	}
@@ -58,7 +54,7 @@ func (o *runOptions) open(ctx context.Context, w io.Writer) (savedRuns, error) {
 	var first *run.Opened
 	var notes []string // what of the data the runs do not know is among these
 	for k, dir := range o.Run {
-		r, err := openRun(ctx, dir, o.Data, o.Device, first)
+		r, err := openRun(ctx, dir, run.OpenOptions{Data: o.Data, Device: o.Device, Like: first})
 		if err != nil {
 			return nil, err
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	_ "embed"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,7 +47,8 @@ const helpAll = "help-all"
 func groupedHelp(cmd *cobra.Command) *cobra.Command {
 	all := cmd.Flags().Bool(helpAll, false, "help with all options")
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		w, width, text := cmd.OutOrStdout(), helpWidth(cmd.Root().OutOrStdout()), cmd.Short
+		// Without a terminal, of width 0, a flag is one line, which programs such as grep can read.
+		w, width, text := cmd.OutOrStdout(), terminal(cmd.Root().OutOrStdout()).width(), cmd.Short
 		if *all {
 			text = cmd.Long
 		}
@@ -88,7 +88,3 @@ func groupedHelp(cmd *cobra.Command) *cobra.Command {
 	}
 	return cmd
 }
-
-// helpWidth returns the columns of a terminal, or 0 for other writers: a flag is then one
-// line, which programs such as grep can read.
-func helpWidth(w io.Writer) int { return terminal(w).width() }

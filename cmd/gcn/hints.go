@@ -88,7 +88,7 @@ func classes(counts []int, y *graph.Labels) []string {
 	var names []string
 	for c, n := range counts {
 		if n > 0 {
-			names = append(names, escape(y.Name(c), ""))
+			names = append(names, y.Name(c))
 		}
 	}
 	return names

@@ -75,7 +75,7 @@ func leaveRanks(ctx context.Context, w *mpi.World, code int, message string, all
 		if w.Size() > 1 {
 			message = fmt.Sprintf("rank %d on %s: %s", w.Rank(), w.Host(w.Rank()), message)
 		}
-		say(&stream{w: stderr, closed: func() {}}, "gcn: %s", message)
+		say(stderr, "gcn: %s", message)
 		time.Sleep(time.Second / 5) // when a rank aborts, MPICH's launcher drops the output that it has not read
 	}
 	w.Abort(code)

@@ -85,18 +85,16 @@ func ending(ctx context.Context, command *cobra.Command, err, failed error, star
 	switch option, is := errors.AsType[*run.OptionError](err); {
 	case err == nil:
 		return exitDone, ""
-	case failed != nil && errors.Is(err, failed):
-		if errors.Is(failed, syscall.EPIPE) {
-			return exitFailed, "" // the reader closed the pipe
-		}
+	case errors.Is(err, failed) && errors.Is(failed, syscall.EPIPE):
+		return exitFailed, "" // the reader closed the pipe
+	case errors.Is(err, failed):
 		return exitFailed, oneLine(fmt.Errorf("standard output: %w", failed))
 	case is && !option.Saved || errors.As(err, new(datasets.SpecError)) || !started:
 		return exitUsage, oneLine(fmt.Errorf("%w (see %s --help)", err, command.CommandPath()))
-	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		if !errors.As(err, new(run.Interrupted)) {
-			return exitInterrupted, "interrupted"
-		}
+	case errors.Is(err, ctx.Err()) && errors.As(err, new(run.Interrupted)):
 		return exitInterrupted, oneLine(err)
+	case errors.Is(err, ctx.Err()):
+		return exitInterrupted, "interrupted"
 	}
 	return exitFailed, oneLine(err)
 }
@@ -139,7 +137,7 @@ func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth(stdout)) // on a terminal
+	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d", terminal(stdout).width())
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", wrapped))
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableNoDescFlag = true

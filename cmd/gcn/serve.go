@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/serve"
 )
 
@@ -17,7 +18,7 @@ func newServeCommand() *cobra.Command {
 		Listen string `json:"listen" default:"localhost:8080" arg:"ADDRESS" help:"ADDRESS to listen on; :8080 for all networks"`
 	}
 	return newCommand("serve --run DIR", &o, func(cmd *cobra.Command, _ []string) (any, error) {
-		opened, err := openRun(cmd.Context(), o.Run, o.Data, "cpu", nil)
+		opened, err := openRun(cmd.Context(), o.Run, run.OpenOptions{Data: o.Data})
 		if err != nil {
 			return nil, err
 		}

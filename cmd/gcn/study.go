@@ -51,7 +51,7 @@ func (o *subjectOptions) open(ctx context.Context) (*subject, error) {
 		data, err := openData(ctx, spec)
 		return &subject{spec: spec, data: data, weights: "glorot"}, err
 	}
-	r, err := openRun(ctx, o.Run, o.Data, "cpu", nil)
+	r, err := openRun(ctx, o.Run, run.OpenOptions{Data: o.Data})
 	if err != nil {
 		return nil, err
 	}

@@ -18,10 +18,7 @@ func newStudyFeaturesCommand() *cobra.Command {
 	}
 	return newStudy("features", &o, func(ctx context.Context, s *subject) (study.Table, error) {
 		s.weights = ""
-		gcn, err := run.New().Plan()
-		if err != nil {
-			return nil, err
-		}
+		gcn, _ := run.New().Plan() // the defaults fit together
 		gcn.ChooseLimits(s.data)
 		alone := study.FeaturesAlone{
 			Data:    s.data,

@@ -66,20 +66,16 @@ func (j *trainJob) begin(ctx context.Context) error {
 // load takes the options from the recipe, the file, the run to resume and the command line,
 // checks them and gives them to the other ranks: only rank 0 may be able to read the files.
 func (j *trainJob) load(ctx context.Context) error {
-	if j.Follows() {
-		return j.broadcast(ctx)
+	if !j.Follows() {
+		recipe, file, saved, err := j.Files(ctx)
+		if err == nil {
+			err = j.plan(recipe, file, saved)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	recipe, file, saved, err := j.Files(ctx)
-	if err == nil {
-		err = j.plan(recipe, file, saved, j.line)
-	}
-	if err == nil && saved != nil {
-		err = j.tellCosine(saved)
-	}
-	if err == nil {
-		err = j.broadcast(ctx)
-	}
-	return err
+	return j.broadcast(ctx)
 }
 
 // open opens the device and the data.
@@ -97,9 +93,10 @@ func (j *trainJob) open(ctx context.Context) (err error) {
 	return err
 }
 
-// plan loads the settings from their sources, and prints the choices made.
-func (j *trainJob) plan(recipe, file, saved *run.File, line []run.Value) error {
-	s, err := run.Load(recipe, file, saved, line)
+// plan loads the settings from their sources, and prints the choices made. A run with a larger
+// limit than the saved one has another cosine.
+func (j *trainJob) plan(recipe, file, saved *run.File) error {
+	s, err := run.Load(recipe, file, saved, j.line)
 	if err != nil {
 		return err
 	}
@@ -118,6 +115,12 @@ func (j *trainJob) plan(recipe, file, saved *run.File, line []run.Value) error {
 	if j.Because != "" {
 		j.Say("%s: %s keeps no histories of activations with it, so the method is %s", j.Because, run.DefaultMethod, run.PaperMethod)
 	}
+	if saved != nil {
+		before, _ := run.Load(nil, nil, saved, nil) // its values were right above
+		if from, to := before.Limit(), j.Limit(); j.Schedule.Cosine && from < to && to < math.MaxInt {
+			j.Say("the run had the limit of %d mini-batches: the step size falls once more, from half of the rate before to 0 at batch %d", from, to)
+		}
+	}
 	return nil
 }
 
@@ -131,15 +134,6 @@ func optionsText(values []run.Value) string {
 		}
 	}
 	return cmp.Or(strings.Join(words, " "), "no option that is not set already")
-}
-
-// tellCosine says that a run with a larger limit than the saved one has another cosine.
-func (j *trainJob) tellCosine(saved *run.File) error {
-	before, err := run.Load(nil, nil, saved, nil)
-	if from, to := before.Limit(), j.Limit(); j.Schedule.Cosine && from < to && to < math.MaxInt {
-		j.Say("the run had the limit of %d mini-batches: the step size falls once more, from half of the rate before to 0 at batch %d", from, to)
-	}
-	return err
 }
 
 // advised are the options that rank 0 chooses for all with --samples auto.
@@ -163,7 +157,7 @@ func (j *trainJob) broadcast(ctx context.Context) error {
 		j.line = slices.DeleteFunc(j.line, func(v run.Value) bool { return slices.Contains(advised, v.Option) })
 	}
 	// Training compares the settings of all ranks, and refuses other ones.
-	return j.plan(nil, nil, &run.File{Values: given.Values}, j.line)
+	return j.plan(nil, nil, &run.File{Values: given.Values})
 }
 
 // broadcastValue gives rank 0's value to the other ranks.
@@ -203,10 +197,9 @@ func (j *trainJob) resolve(ctx context.Context) (err error) {
 }
 
 // tryNorm takes layer norm if a trial on rank 0 is for it, and the limit that the data ask for.
-func (j *trainJob) tryNorm(ctx context.Context) error {
+func (j *trainJob) tryNorm(ctx context.Context) (err error) {
 	j.announceData()
 	var norm []run.Value
-	var err error
 	if !j.Follows() {
 		norm, err = j.TryNorm(ctx, j.data, everySeconds(j.stderr, "mini-batches of a trial of layer norm"))
 	}
@@ -227,7 +220,7 @@ func (j *trainJob) takePart(context.Context) (err error) {
 	if j.Partition == "none" || j.World == nil {
 		return nil
 	}
-	if j.Parts, err = train.NewPartition(j.World, j.data, j.Partition == "all"); err != nil || j.Parts == nil || j.Follows() {
+	if j.Parts, err = train.NewPartition(j.World, j.data, j.Partition == "all"); err != nil || j.Parts == nil {
 		return err
 	}
 	_, whole := j.Parts.MostBytes()
@@ -237,9 +230,8 @@ func (j *trainJob) takePart(context.Context) (err error) {
 }
 
 // trainAll trains once, or with --runs several times, in --out or in a new folder.
-func (j *trainJob) trainAll(ctx context.Context) (*run.Result, error) {
+func (j *trainJob) trainAll(ctx context.Context) (r *run.Result, err error) {
 	if j.Out == "" && !j.Follows() {
-		var err error
 		if j.Out, err = j.NewDir(j.Method.String()); err != nil {
 			return nil, err
 		}
@@ -249,7 +241,7 @@ func (j *trainJob) trainAll(ctx context.Context) (*run.Result, error) {
 	if err := j.Propagate(ctx, j.data, everySeconds(j.stderr, "rows of P·X")); err != nil {
 		return nil, err
 	}
-	r, err := j.Train(ctx, j.data)
+	r, err = j.Train(ctx, j.data)
 	if err == nil && !j.Quiet && j.Parts == nil {
 		for _, hint := range hints(ctx, j.Plan, j.Trained, j.History, j.data, j.Out) {
 			j.Say("%s", hint)
@@ -266,7 +258,7 @@ func (j *trainJob) announceData() {
 	j.Say("split: %s training, %s validation, %s test nodes", humanize.Comma(int64(len(data.Split.Train))),
 		humanize.Comma(int64(len(data.Split.Valid))), humanize.Comma(int64(len(data.Split.Test))))
 	for _, change := range data.Changes() {
-		j.Say("  %s", escape(change, ""))
+		j.Say("  %s", change)
 	}
 }
 

@@ -195,11 +195,11 @@ func (j *tuneJob) plan(ctx context.Context) error {
 	}
 	for _, s := range settings {
 		job := newTrainJob(unlessQuiet(j.jobs != nil, j.stderr)) // what all settings have in common is printed once
-		line := slices.Clone(values)
+		job.line = slices.Clone(values)
 		for _, d := range j.space {
-			line = append(line, run.Value{Option: d.Option, Text: s[d.Option]})
+			job.line = append(job.line, run.Value{Option: d.Option, Text: s[d.Option]})
 		}
-		err := job.plan(recipe, file, nil, line)
+		err := job.plan(recipe, file, nil)
 		if wrong := new(run.OptionError); errors.As(err, &wrong) && wrong.Place == "" {
 			return usagef("setting %s: %w", j.words(s), err)
 		}
@@ -315,13 +315,11 @@ func (j *tuneJob) halve(ctx context.Context, folder *rundir.Folder) error {
 		j.rows = rows
 		best := tune.Best(rows)
 		say(j.stderr, "rung %d/%d: best validation %s %s, %s", best.Rung, len(rungs), j.jobs[0].data.Metric, formatScore(best.Valid), j.words(best.Options))
-		return folder.Write(trialsFile, func(w io.Writer) error {
+		return folder.Write(trialsFile, func(w io.Writer) (err error) {
 			for _, r := range rows {
-				if err := printJSON(w, r); err != nil {
-					return err
-				}
+				err = cmp.Or(err, printJSON(w, r))
 			}
-			return nil
+			return err
 		})
 	}
 	parallel.Reserve(j.search.Jobs - 1) // the trials share the cores

@@ -55,10 +55,7 @@ func newVersionCommand() *cobra.Command {
 // says +dirty if the checkout had changes.
 func programVersion() string {
 	info, _ := debug.ReadBuildInfo()
-	if info == nil {
-		return "(devel)"
-	}
-	return cmp.Or(info.Main.Version, "(devel)")
+	return cmp.Or(cmp.Or(info, new(debug.BuildInfo)).Main.Version, "(devel)")
 }
 
 // blasAdvice returns the library to install for faster dense products. It returns

@@ -21,7 +21,7 @@ func newExportCommand() *cobra.Command {
 		if err := weights.CheckName(o.Out); err != nil {
 			return nil, usagef("--out %w", err)
 		}
-		r, err := openRun(cmd.Context(), o.Run, "", "cpu", nil)
+		r, err := openRun(cmd.Context(), o.Run, run.OpenOptions{})
 		if err == nil {
 			err = train.ExportParameters(o.Out, r.Model)
 		}
