@@ -30,7 +30,7 @@ type samplingBench struct {
 
 func newBenchSamplingCommand() *cobra.Command {
 	b := new(samplingBench)
-	return newCommand("sampling", b, func(cmd *cobra.Command, _ []string) (any, error) {
+	return newCommand("sampling", b, func(cmd *cobra.Command) (any, error) {
 		data, err := openData(cmd.Context(), b.Data)
 		if err != nil {
 			return nil, err
@@ -87,7 +87,7 @@ func newBenchTrainCommand() *cobra.Command {
 		Batches int `json:"batches" default:"150" range:"[41," help:"mini-batches; the first and last 20 do not count"`
 		resultOptions
 	}
-	return newCommand("train", &o, func(cmd *cobra.Command, _ []string) (any, error) {
+	return newCommand("train", &o, func(cmd *cobra.Command) (any, error) {
 		j, model, err := newModel(cmd, run.PaperMethod)
 		if err != nil {
 			return nil, err
@@ -114,7 +114,7 @@ func newBenchInferCommand() *cobra.Command {
 		Repetitions int `json:"repetitions" default:"5" range:"[1," help:"times to measure"`
 		resultOptions
 	}
-	return newCommand("infer", &o, func(cmd *cobra.Command, _ []string) (any, error) {
+	return newCommand("infer", &o, func(cmd *cobra.Command) (any, error) {
 		j, model, err := newModel(cmd, "full") // inference samples nothing
 		if err != nil {
 			return nil, err

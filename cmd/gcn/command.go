@@ -22,17 +22,17 @@ import (
 // Its flags are the settings of gcn train that are named, alone or by their group, and options: a
 // pointer to a struct with the tags of package run. These are checked beside one another before
 // the work. do returns the result to print, or nil.
-func newCommand(use string, options any, do func(cmd *cobra.Command, args []string) (any, error), settings ...string) *cobra.Command {
+func newCommand(use string, options any, do func(cmd *cobra.Command) (any, error), settings ...string) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Args: arguments}
 	if settings != nil {
 		addFlags(cmd, new(run.Settings), settings...)
 	}
 	addFlags(cmd, options)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := run.Check(options); err != nil {
 			return err
 		}
-		r, err := do(cmd, args)
+		r, err := do(cmd)
 		if err != nil || r == nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 func newDatasetsListCommand() *cobra.Command {
-	return newCommand("list", new(resultOptions), func(*cobra.Command, []string) (any, error) {
+	return newCommand("list", new(resultOptions), func(*cobra.Command) (any, error) {
 		entries := datasets.List()
 		return worded{map[string]any{"datasets": entries}, func(w io.Writer) {
 			var t table
@@ -31,10 +31,10 @@ func newDatasetsListCommand() *cobra.Command {
 }
 
 func newDatasetsInfoCommand() *cobra.Command {
-	return newCommand("info SPEC", new(resultOptions), func(cmd *cobra.Command, args []string) (any, error) {
+	return newCommand("info SPEC", new(resultOptions), func(cmd *cobra.Command) (any, error) {
 		options := jobOf(cmd.Context()).data
 		options.Unlabelled = true
-		data, err := datasets.Open(cmd.Context(), args[0], options)
+		data, err := datasets.Open(cmd.Context(), cmd.Flags().Arg(0), options)
 		if err != nil {
 			return nil, err
 		}
@@ -58,15 +58,15 @@ type verification struct {
 }
 
 func newDatasetsVerifyCommand() *cobra.Command {
-	return newCommand("verify SPEC", new(resultOptions), func(cmd *cobra.Command, args []string) (any, error) {
-		start, options := time.Now(), jobOf(cmd.Context()).data
+	return newCommand("verify SPEC", new(resultOptions), func(cmd *cobra.Command) (any, error) {
+		start, spec, options := time.Now(), cmd.Flags().Arg(0), jobOf(cmd.Context()).data
 		options.Verify = true
-		data, err := datasets.Open(cmd.Context(), args[0], options)
+		data, err := datasets.Open(cmd.Context(), spec, options)
 		if err != nil {
 			return nil, err
 		}
 		defer data.Close() // it was only read
-		return verification{args[0], true, finite.Measured(time.Since(start).Seconds())}, nil
+		return verification{spec, true, finite.Measured(time.Since(start).Seconds())}, nil
 	})
 }
 

@@ -33,8 +33,8 @@ func newDatasetsConvertCommand() *cobra.Command {
 		Scratch    string    `json:"scratch" arg:"DIR" help:"DIR of its temporary files (default: beside the store)"`
 		resultOptions
 	}
-	return newCommand("convert SPEC FILE", &o, func(cmd *cobra.Command, args []string) (any, error) {
-		start, to := time.Now(), jobOf(cmd.Context()).data
+	return newCommand("convert SPEC FILE", &o, func(cmd *cobra.Command) (any, error) {
+		start, args, to := time.Now(), cmd.Flags().Args(), jobOf(cmd.Context()).data
 		to.Half, to.Propagated, to.Memory, to.Scratch = o.Features != "", o.Propagated, int64(o.Memory), o.Scratch
 		defer limit(o.Memory)()
 		spec, err := datasets.Convert(cmd.Context(), args[0], args[1], to)
@@ -69,14 +69,14 @@ func openConverted(ctx context.Context, from, spec string, start time.Time) (any
 }
 
 func newDatasetsFetchCommand() *cobra.Command {
-	cmd := newCommand("fetch NAME", new(resultOptions), func(cmd *cobra.Command, args []string) (any, error) {
-		start := time.Now()
-		path, err := datasets.Fetch(cmd.Context(), args[0], jobOf(cmd.Context()).data)
+	cmd := newCommand("fetch NAME", new(resultOptions), func(cmd *cobra.Command) (any, error) {
+		start, name := time.Now(), cmd.Flags().Arg(0)
+		path, err := datasets.Fetch(cmd.Context(), name, jobOf(cmd.Context()).data)
 		if err != nil {
 			return nil, err
 		}
-		say(cmd.ErrOrStderr(), "%s: %s", args[0], path)
-		return openConverted(cmd.Context(), args[0], args[0], start)
+		say(cmd.ErrOrStderr(), "%s: %s", name, path)
+		return openConverted(cmd.Context(), name, name, start)
 	})
 	cmd.ValidArgs = datasets.Names()
 	return cmd

@@ -53,7 +53,7 @@ type evalOptions struct {
 
 func newEvalCommand() *cobra.Command {
 	o := new(evalOptions)
-	return newCommand("eval --run DIR", o, func(cmd *cobra.Command, _ []string) (any, error) {
+	return newCommand("eval --run DIR", o, func(cmd *cobra.Command) (any, error) {
 		runs, err := o.open(cmd.Context(), cmd.ErrOrStderr())
 		if err != nil {
 			return nil, err
@@ -72,14 +72,14 @@ func newEvalCommand() *cobra.Command {
 
 // evaluate scores the models on the nodes of one part of the split, or on a sample of them.
 func (o *evalOptions) evaluate(ctx context.Context, runs savedRuns) (*evalResult, error) {
-	r := runs[0]
+	r, data := runs[0], runs[0].Data
 	part := slices.Index([]string{"train", "valid", "test"}, o.Split)
-	nodes := [][]int32{r.Data.Split.Train, r.Data.Split.Valid, r.Data.Split.Test}[part]
+	nodes := [][]int32{data.Split.Train, data.Split.Valid, data.Split.Test}[part]
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("%s has no %s nodes; gcn predict needs no labels", r.Plan.Data, o.Split)
 	}
 	start := time.Now()
-	sample, err := score.NewSample(r.Data.Metric, r.Data.Labels, nodes, o.Samples, r.Checkpoint.Seed, score.TrainPart+uint64(part))
+	sample, err := score.NewSample(data.Metric, data.Labels, nodes, o.Samples, r.Checkpoint.Seed, score.TrainPart+uint64(part))
 	if err != nil {
 		return nil, fmt.Errorf("--eval-samples: %w", err)
 	}
@@ -90,24 +90,24 @@ func (o *evalOptions) evaluate(ctx context.Context, runs savedRuns) (*evalResult
 	p := slices.Clone(scores)
 	switch {
 	case areLogits:
-		score.Probabilities(p, r.Data.Labels)
-	case r.Data.Labels.Tasks > 0:
+		score.Probabilities(p, data.Labels)
+	case data.Labels.Tasks > 0:
 		for i := range scores {
 			scores[i] -= 0.5 // a positive score is a predicted task
 		}
 	}
-	estimate, err := sample.Score(r.Data.Metric, scores, r.Data.Labels)
+	estimate, err := sample.Score(data.Metric, scores, data.Labels)
 	if err != nil {
 		return nil, err
 	}
 	e := &evalResult{
 		opened: o.result(runs), Method: r.Plan.Method.String(), Split: o.Split, Nodes: len(sample.Nodes),
-		Metric: string(r.Data.Metric), Score: number(estimate.Score), Batch: r.Checkpoint.Batch, Seed: r.Checkpoint.Seed,
+		Metric: string(data.Metric), Score: number(estimate.Score), Batch: r.Checkpoint.Batch, Seed: r.Checkpoint.Seed,
 		measured: measure(start), CorrectSmooth: chosen,
 	}
 	if sample.Sampled() {
 		e.Sample = &evalSample{Of: sample.Of, StandardError: number(estimate.StandardError), Unbiased: estimate.Unbiased}
 	}
-	e.Assessment, err = score.Assess(p, r.Data.Labels, sample.Nodes)
+	e.Assessment, err = score.Assess(p, data.Labels, sample.Nodes)
 	return e, err
 }

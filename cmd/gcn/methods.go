@@ -17,7 +17,7 @@ type methodRow struct {
 }
 
 func newMethodsCommand() *cobra.Command {
-	return newCommand("methods", new(resultOptions), func(*cobra.Command, []string) (any, error) {
+	return newCommand("methods", new(resultOptions), func(*cobra.Command) (any, error) {
 		var rows []methodRow
 		var t table
 		for _, m := range samplers.Methods() {
@@ -34,7 +34,7 @@ func newMethodsCommand() *cobra.Command {
 }
 
 func newRecipesCommand() *cobra.Command {
-	return newCommand("recipes", new(resultOptions), func(cmd *cobra.Command, _ []string) (any, error) {
+	return newCommand("recipes", new(resultOptions), func(cmd *cobra.Command) (any, error) {
 		var t table
 		for _, r := range run.Recipes() {
 			file, err := run.ReadRecipe(cmd.Context(), r.Name)

@@ -150,7 +150,7 @@ func valueText(value jsontext.Value) string {
 		unquoted, _ := jsontext.AppendUnquote(nil, value)
 		return string(unquoted)
 	case '0':
-		if x, err := strconv.ParseFloat(string(value), 64); err == nil && strings.ContainsAny(string(value), ".e") {
+		if x, _ := strconv.ParseFloat(string(value), 64); strings.ContainsAny(string(value), ".e") {
 			return study.Text(x)
 		}
 	case '{', '[':

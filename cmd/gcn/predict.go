@@ -49,16 +49,7 @@ type prediction struct {
 
 func newPredictCommand() *cobra.Command {
 	p := new(prediction)
-	return newCommand("predict --run DIR --out FILE.csv|.npy", p, func(cmd *cobra.Command, _ []string) (any, error) {
-		if err := p.check(); err != nil {
-			return nil, err
-		}
-		runs, err := p.open(cmd.Context(), cmd.ErrOrStderr())
-		if err != nil {
-			return nil, err
-		}
-		return p.predict(cmd.Context(), runs)
-	})
+	return newCommand("predict --run DIR --out FILE.csv|.npy", p, p.predict)
 }
 
 // check returns an error about options that do not fit together.
@@ -81,21 +72,29 @@ func (p *prediction) check() error {
 func isArray(file string) bool { return strings.EqualFold(filepath.Ext(file), ".npy") }
 
 // predict writes the predictions of the models.
-func (p *prediction) predict(ctx context.Context, runs savedRuns) (any, error) {
-	r, start := runs[0], time.Now()
-	defer limit(p.Memory)()
-	nodes, err := p.readNodes(ctx, r.Data)
+func (p *prediction) predict(cmd *cobra.Command) (any, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	ctx := cmd.Context()
+	runs, err := p.open(ctx, cmd.ErrOrStderr())
 	if err != nil {
 		return nil, err
 	}
-	t := &predictionTable{data: r.Data, nodes: nodes, top: p.Top, columns: r.Data.Labels.Outputs(), kind: "probabilities"}
+	r, data, start := runs[0], runs[0].Data, time.Now()
+	defer limit(p.Memory)()
+	nodes, err := p.readNodes(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	t := &predictionTable{data: data, nodes: nodes, top: p.Top, columns: data.Labels.Outputs(), kind: "probabilities"}
 	if p.Top > t.columns {
 		return nil, fmt.Errorf("--top %d: the model has %d classes or tasks", p.Top, t.columns)
 	}
 	var chosen *score.CorrectSmooth
 	if p.Layer > 0 {
 		t.kind = "hidden"
-		if t.scores, t.columns, err = r.Model.InferHidden(ctx, r.Data.Laplacian(), r.Data.Features, nodes, p.Layer); err != nil {
+		if t.scores, t.columns, err = r.Model.InferHidden(ctx, data.Laplacian(), data.Features, nodes, p.Layer); err != nil {
 			return nil, fmt.Errorf("%s: %w", r.Dir, err)
 		}
 		err = checkFinite(r, "outputs", t.scores, t.columns, nodes)

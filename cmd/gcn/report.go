@@ -21,8 +21,8 @@ func newReportCommand() *cobra.Command {
 		TensorBoard string `json:"tensorboard" arg:"DIR" help:"folder DIR for TensorBoard event files (default: none)"`
 		resultOptions
 	}
-	return newCommand("report DIR…", &o, func(_ *cobra.Command, dirs []string) (any, error) {
-		runs, err := report.Load(dirs...)
+	return newCommand("report DIR…", &o, func(cmd *cobra.Command) (any, error) {
+		runs, err := report.Load(cmd.Flags().Args()...)
 		if err != nil {
 			return nil, err
 		}

@@ -31,22 +31,23 @@ type reproduction struct {
 
 func newReproduceCommand() *cobra.Command {
 	r := new(reproduction)
-	cmd := newCommand("reproduce TABLE|FIGURE|all", r, func(cmd *cobra.Command, args []string) (any, error) { return r.run(cmd, args[0]) }, "runs", "eval-every", "seed")
+	cmd := newCommand("reproduce TABLE|FIGURE|all", r, r.run, "runs", "eval-every", "seed")
 	cmd.ValidArgs = experimentNames()
 	cmd.Flags().Lookup("runs").DefValue, cmd.Flags().Lookup("eval-every").DefValue = "5", "10"
 	return cmd
 }
 
-// run makes the table or figure of that name, or all. The file of --config changes the paper's
+// run makes the table or figure that the command line names, or all. The file of --config changes the paper's
 // settings, and the command line changes the result.
-func (r *reproduction) run(cmd *cobra.Command, name string) (any, error) {
-	s, err := reproduce.Paper(cmd.Context())
+func (r *reproduction) run(cmd *cobra.Command) (any, error) {
+	ctx, name := cmd.Context(), cmd.Flags().Arg(0)
+	s, err := reproduce.Paper(ctx)
 	if err != nil {
 		return nil, err
 	}
 	values := run.Values(cmd.Flags())
 	if r.Config != "" {
-		file, err := run.ReadFile(cmd.Context(), r.Config)
+		file, err := run.ReadFile(ctx, r.Config)
 		if err != nil {
 			return nil, usagef("--config: %w", err)
 		}
@@ -57,11 +58,11 @@ func (r *reproduction) run(cmd *cobra.Command, name string) (any, error) {
 	}
 	o := reproduce.Options{
 		Settings: &s, Data: r.Data, Methods: r.Methods, Samples: r.Samples, Compute: reproduce.Compute(r.Compute), Dir: r.Out, Cells: r.Cells,
-		Open: openData, DataOptions: jobOf(cmd.Context()).data, Program: programVersion(),
+		Open: openData, DataOptions: jobOf(ctx).data, Program: programVersion(),
 		Log: func(line string) { say(unlessQuiet(r.Quiet, cmd.ErrOrStderr()), "%s", line) },
 	}
-	all, err := results(cmd.Context(), name, o)
-	if err != nil && cmd.Context().Err() != nil {
+	all, err := results(ctx, name, o)
+	if err != nil && ctx.Err() != nil {
 		return nil, run.Interrupted{Err: err, Message: fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", cmp.Or(r.Cells, r.Out))}
 	}
 	if err != nil || all == nil { // only rank 0 has them

@@ -12,8 +12,6 @@ import (
 
 // printRun prints the main part of the result of a training run.
 func printRun(w io.Writer, r *run.Result) {
-	var t table
-	t.row("dataset", r.Dataset)
 	method := run.MethodText(r.Method, r.Samples)
 	if r.ExactInput {
 		method += ", exact input"
@@ -21,7 +19,6 @@ func printRun(w io.Writer, r *run.Result) {
 	if r.Conv == "gat" {
 		method += ", " + r.Conv
 	}
-	t.row("method", method)
 	stop := "--" + r.Stop
 	if r.Stop == "patience" {
 		stop = "no better validation score for --patience batches"
@@ -30,15 +27,18 @@ func printRun(w io.Writer, r *run.Result) {
 	if n := len(r.Runs); n > 0 {
 		seeds, batches = fmt.Sprintf("%d to %d", r.Seed, r.Runs[n-1].Seed), fmt.Sprintf("%d in all", r.Batches)
 	}
-	t.row("test "+r.Metric, testText(r))
-	t.row("best valid", formatScore(r.Best)+estimated(r.BestSE, r.ValidSample))
-	t.row("batches", batches)
-	t.row("seed", seeds)
-	t.row("parameters", humanize.Comma(int64(r.Parameters)))
-	t.row("time", fmt.Sprintf("%.2f s, of which evaluation %.2f s; a batch: %.2f ms training, %.2f ms waiting for samples", r.WallS, r.EvalS, r.TrainMS, r.WaitMS))
-	t.row("memory", fmt.Sprintf("%.0f MB at most", r.PeakRSS))
-	t.row("saved in", r.RunDir)
-	t.print(w)
+	table{
+		{"dataset", r.Dataset},
+		{"method", method},
+		{"test " + r.Metric, testText(r)},
+		{"best valid", formatScore(r.Best) + estimated(r.BestSE, r.ValidSample)},
+		{"batches", batches},
+		{"seed", seeds},
+		{"parameters", humanize.Comma(int64(r.Parameters))},
+		{"time", fmt.Sprintf("%.2f s, of which evaluation %.2f s; a batch: %.2f ms training, %.2f ms waiting for samples", r.WallS, r.EvalS, r.TrainMS, r.WaitMS)},
+		{"memory", fmt.Sprintf("%.0f MB at most", r.PeakRSS)},
+		{"saved in", r.RunDir},
+	}.print(w)
 }
 
 // testText is the test score. Of several runs it is the mean, with its spread and the scores.

@@ -17,7 +17,7 @@ func newServeCommand() *cobra.Command {
 		Data   string `json:"data" arg:"SPEC" help:"data SPEC instead of the run's own, such as after moving the files"`
 		Listen string `json:"listen" default:"localhost:8080" arg:"ADDRESS" help:"ADDRESS to listen on; :8080 for all networks"`
 	}
-	return newCommand("serve --run DIR", &o, func(cmd *cobra.Command, _ []string) (any, error) {
+	return newCommand("serve --run DIR", &o, func(cmd *cobra.Command) (any, error) {
 		opened, err := openRun(cmd.Context(), o.Run, run.OpenOptions{Data: o.Data})
 		if err != nil {
 			return nil, err

@@ -85,7 +85,7 @@ func newStudy(name string, o interface {
 	open(ctx context.Context) (*subject, error)
 	save(name string, s *subject, t study.Table) (any, error)
 }, measure func(ctx context.Context, s *subject) (study.Table, error)) *cobra.Command {
-	return newCommand(name, o, func(cmd *cobra.Command, _ []string) (any, error) {
+	return newCommand(name, o, func(cmd *cobra.Command) (any, error) {
 		s, err := o.open(cmd.Context())
 		if err != nil {
 			return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,8 +28,8 @@ type adviseStudy struct {
 
 func newStudyAdviseCommand() *cobra.Command {
 	a := new(adviseStudy)
-	return newCommand("advise [SPEC]", a, func(cmd *cobra.Command, args []string) (any, error) {
-		ctx, about := cmd.Context(), subjectOptions{Data: strings.Join(args, ""), Run: a.Run}
+	return newCommand("advise [SPEC]", a, func(cmd *cobra.Command) (any, error) {
+		ctx, about := cmd.Context(), subjectOptions{Data: cmd.Flags().Arg(0), Run: a.Run}
 		s, err := about.open(ctx)
 		if err != nil {
 			return nil, err

@@ -22,7 +22,7 @@ import (
 
 func newTrainCommand() *cobra.Command {
 	options := new(run.Output)
-	return groupedHelp(newCommand("train", options, func(cmd *cobra.Command, _ []string) (any, error) {
+	return groupedHelp(newCommand("train", options, func(cmd *cobra.Command) (any, error) {
 		j := newTrainJob(unlessQuiet(options.Quiet, cmd.ErrOrStderr()))
 		j.line, j.Output, j.World = run.Values(cmd.Flags()), *options, jobOf(cmd.Context()).world
 		defer limit(j.Memory)()

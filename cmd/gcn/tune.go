@@ -69,7 +69,7 @@ type tuneJob struct {
 
 func newTuneCommand() *cobra.Command {
 	j := new(tuneJob)
-	cmd := newCommand("tune", &j.searchOptions, func(cmd *cobra.Command, _ []string) (any, error) {
+	cmd := newCommand("tune", &j.searchOptions, func(cmd *cobra.Command) (any, error) {
 		j.fs, j.stderr, j.started = cmd.Flags(), unlessQuiet(j.Quiet, cmd.ErrOrStderr()), time.Now()
 		r, err := j.run(cmd.Context())
 		return worded{r, func(w io.Writer) { j.print(w, r) }}, err

@@ -27,7 +27,7 @@ type versionInfo struct {
 }
 
 func newVersionCommand() *cobra.Command {
-	return newCommand("version", new(resultOptions), func(cmd *cobra.Command, _ []string) (any, error) {
+	return newCommand("version", new(resultOptions), func(cmd *cobra.Command) (any, error) {
 		library, err := blas.Default()
 		if err != nil {
 			return nil, err

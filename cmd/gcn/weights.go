@@ -17,7 +17,7 @@ func newExportCommand() *cobra.Command {
 		Run string `json:"run" arg:"DIR" need:"the folder of a training run" help:"the run's folder DIR; required"`
 		Out string `json:"out" arg:"FILE" need:"a file ending in .safetensors" help:"FILE to write, ending in .safetensors; required"`
 	}
-	return newCommand("export --run DIR --out FILE.safetensors", &o, func(cmd *cobra.Command, _ []string) (any, error) {
+	return newCommand("export --run DIR --out FILE.safetensors", &o, func(cmd *cobra.Command) (any, error) {
 		if err := weights.CheckName(o.Out); err != nil {
 			return nil, usagef("--out %w", err)
 		}
@@ -38,7 +38,7 @@ func newImportCommand() *cobra.Command {
 		Map    repeated `json:"map" arg:"FILE-NAME=OUR-NAME,…" help:"the model's layers of layers in the file, FILE-NAME=OUR-NAME,…, such as convs.0=conv0; or tensors, such as W1=conv0.weight (default: by numbers and shapes)"`
 		Out    string   `json:"out" arg:"DIR" need:"the folder to make" help:"folder DIR to make; required"`
 	}
-	return newCommand("import FILE --data SPEC --out DIR", &o, func(cmd *cobra.Command, args []string) (any, error) {
+	return newCommand("import FILE --data SPEC --out DIR", &o, func(cmd *cobra.Command) (any, error) {
 		how := train.ImportOptions{
 			Square: map[string]train.Square{"outputs-first": train.SquareOutputsFirst, "inputs-first": train.SquareInputsFirst}[o.Square],
 			Layers: map[string]string{},
@@ -55,7 +55,7 @@ func newImportCommand() *cobra.Command {
 			return nil, err
 		}
 		how.Mean = j.data.Directed
-		found, err := train.ImportParameters(cmd.Context(), args[0], model, how)
+		found, err := train.ImportParameters(cmd.Context(), cmd.Flags().Arg(0), model, how)
 		if err == nil {
 			err = train.SaveRun(o.Out, model, j.data, j.Fit().Config)
 		}
