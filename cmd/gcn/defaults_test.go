@@ -261,7 +261,8 @@ func TestClassHints(t *testing.T) {
 		if c.balanced {
 			o.ClassWeights = "balanced"
 		}
-		got := hints(t.Context(), o, nil, &train.Result{Predicted: c.predicted, Best: math.NaN()}, &datasets.Data{Labels: y, Split: c.split}, "dir")
+		job := &trainJob{Job: run.Job{Plan: o, History: &train.Result{Predicted: c.predicted, Best: math.NaN()}}, data: &datasets.Data{Labels: y, Split: c.split}}
+		got := job.hints(t.Context())
 		if len(got) > 1 || len(got) == 0 != (c.want == "") {
 			t.Errorf("%v: %q, want %q", c.predicted, got, c.want)
 			continue

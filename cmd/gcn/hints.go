@@ -10,25 +10,23 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// hints returns advice for a better run: a line for each reason, with the option to give. dir is
-// the folder to resume.
-func hints(ctx context.Context, p *run.Plan, model *layers.GCN, history *train.Result, data *datasets.Data, dir string) []string {
+// hints returns advice for a better run: a line for each reason, with the option to give.
+func (j *trainJob) hints(ctx context.Context) []string {
 	lines := []string{
-		p.FewSamples(ctx, model, data),
-		risingHint(p, history, cmp.Or(history.ValidSample, len(data.Split.Valid)), dir),
-		classHint(history.Predicted, data.Labels, data.Split, p.ClassWeights == "balanced"),
+		j.FewSamples(ctx, j.Trained, j.data),
+		risingHint(j.Plan, j.History, cmp.Or(j.History.ValidSample, len(j.data.Split.Valid)), j.Out),
+		classHint(j.History.Predicted, j.data.Labels, j.data.Split, j.ClassWeights == "balanced"),
 	}
 	return slices.DeleteFunc(lines, func(line string) bool { return line == "" })
 }
 
 // risingHint says that a run may go on, or returns "": the best validation score rose in the second
 // half of a run that ended at its limit, by more than three standard errors of a share of the nodes
-// of a score.
+// of a score. dir is the folder to resume.
 func risingHint(p *run.Plan, history *train.Result, nodes int, dir string) string {
 	if history.Stop != "max-batches" && history.Stop != "epochs" {
 		return ""

@@ -12,6 +12,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/internal/report"
+	"github.com/gcn-layerwise/gcn/study"
 )
 
 func newReportCommand() *cobra.Command {
@@ -41,15 +42,11 @@ func newReportCommand() *cobra.Command {
 		}
 		rows := []comparedRow{}
 		for _, m := range report.Compare(runs) {
-			rows = append(rows, comparedRow{
-				Name: m.Name, Runs: len(m.Runs), Sampled: m.Sampled,
-				BestValid:    known(m.BestValid.Mean, m.BestValid.N > 0),
-				BestValidStd: known(m.BestValid.SD, m.BestValid.N > 1),
-				Test:         known(m.Test.Mean, m.Test.N > 0),
-				TestStd:      known(m.Test.SD, m.Test.N > 1),
-				TestSEM:      known(m.Test.SEM, m.Test.N > 1),
-				StepMS:       known(m.StepMS.Mean, m.StepMS.N > 0),
-			})
+			row := comparedRow{Name: m.Name, Runs: len(m.Runs), Sampled: m.Sampled}
+			row.BestValid, row.BestValidStd, _ = known(m.BestValid)
+			row.Test, row.TestStd, row.TestSEM = known(m.Test)
+			row.StepMS, _, _ = known(m.StepMS)
+			rows = append(rows, row)
 		}
 		return struct {
 			Page    string        `json:"page"`
@@ -73,10 +70,13 @@ type comparedRow struct {
 	Sampled      bool   `json:"sampled,omitempty"`
 }
 
-// known returns x, or NaN if it is not known.
-func known(x float64, isKnown bool) number {
-	if !isKnown {
-		x = math.NaN()
+// known returns the mean, the standard deviation and the standard error of s; NaN if not known.
+func known(s study.Spread) (mean, sd, sem number) {
+	if s.N == 0 {
+		s.Mean = math.NaN()
 	}
-	return number(x)
+	if s.N < 2 {
+		s.SD, s.SEM = math.NaN(), math.NaN()
+	}
+	return number(s.Mean), number(s.SD), number(s.SEM)
 }

@@ -32,7 +32,11 @@ type reproduction struct {
 func newReproduceCommand() *cobra.Command {
 	r := new(reproduction)
 	cmd := newCommand("reproduce TABLE|FIGURE|all", r, r.run, "runs", "eval-every", "seed")
-	cmd.ValidArgs = experimentNames()
+	cmd.ValidArgs = []string{reproduce.All}
+	for _, e := range reproduce.Experiments() {
+		cmd.ValidArgs = append(cmd.ValidArgs, e.Name, e.Alias)
+	}
+	cmd.ValidArgs = slices.DeleteFunc(cmd.ValidArgs, func(name string) bool { return name == "" })
 	cmd.Flags().Lookup("runs").DefValue, cmd.Flags().Lookup("eval-every").DefValue = "5", "10"
 	return cmd
 }
@@ -114,13 +118,4 @@ func (r *reproduction) commandLine(cmd *cobra.Command) string {
 		}
 	})
 	return strings.Join(words, " ")
-}
-
-// experimentNames lists the names of the experiments, with their aliases.
-func experimentNames() []string {
-	names := []string{reproduce.All}
-	for _, e := range reproduce.Experiments() {
-		names = append(names, e.Name, e.Alias)
-	}
-	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }

@@ -107,10 +107,8 @@ func (o *subjectOptions) save(name string, s *subject, t study.Table) (any, erro
 		return nil, err
 	}
 	base, fields := filepath.Join(dir, name), map[string]any{}
-	text, err := finite.JSON(t).MarshalJSON()
-	if err == nil {
-		err = json.Unmarshal(text, &fields)
-	}
+	text, _ := finite.JSON(t).MarshalJSON() // as in the file
+	_ = json.Unmarshal(text, &fields)
 	for name, v := range map[string]string{"dataset": s.spec, "weights": s.weights, "run_dir": o.Run, "saved": base} {
 		if v != "" {
 			fields[name] = v
@@ -119,7 +117,7 @@ func (o *subjectOptions) save(name string, s *subject, t study.Table) (any, erro
 	return worded{fields, func(w io.Writer) {
 		printStudy(w, t)
 		say(w, "saved in %s.csv, .json, …", base)
-	}}, err
+	}}, nil
 }
 
 // printStudy prints a study's table, and the lines below it.

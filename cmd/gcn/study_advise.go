@@ -45,7 +45,7 @@ func newStudyAdviseCommand() *cobra.Command {
 		trials := study.Trials{Layers: what.Layers, Batches: a.Batches, Progress: everySeconds(cmd.ErrOrStderr(), "mini-batches of the trials")}
 		advice, err := run.Advice(ctx, s.data, what, trials, false)
 		if err == nil && len(advice.Trials) > 0 {
-			err = a.alone(ctx, s.data, what.Layers, advice)
+			err = a.alone(ctx, s.data, advice)
 		}
 		return worded{struct {
 			Dataset string `json:"dataset"`
@@ -57,7 +57,8 @@ func newStudyAdviseCommand() *cobra.Command {
 
 // alone trains a perceptron on [X, …, P^k·X] as long as the candidates, unless its features would
 // take more than a gigabyte.
-func (a *adviseStudy) alone(ctx context.Context, data *datasets.Data, layers int, advice *study.Advice) error {
+func (a *adviseStudy) alone(ctx context.Context, data *datasets.Data, advice *study.Advice) error {
+	layers := len(advice.Layers)
 	if memory.Product(4, int64(layers+1), int64(data.Nodes()), int64(data.Features.Cols)) > 1<<30 {
 		return nil
 	}

@@ -25,14 +25,13 @@ type factorOptions struct {
 // data. It sets Samples to the numbers of draws that the candidates allow. With --weights the
 // subject has no data.
 func (o *factorOptions) open(ctx context.Context) (s *subject, err error) {
-	if o.Weights != nil {
-		s = &subject{spec: "weights:" + strings.Trim(strings.ReplaceAll(fmt.Sprint(o.Weights), " ", ","), "[]")}
-	} else if s, err = o.studyOptions.open(ctx); err == nil {
+	s = &subject{spec: "weights:" + strings.Trim(strings.ReplaceAll(fmt.Sprint(o.Weights), " ", ","), "[]")}
+	if o.Weights == nil {
+		if s, err = o.studyOptions.open(ctx); err != nil {
+			return nil, err
+		}
 		rng := rand.New(samplers.NewSource(o.Seed, 0, 0))
 		o.Weights = study.LayerWeights(s.data.Laplacian(), study.RandomBatch(rng, s.data.Split.Train, o.Batch), o.Squared)
-	}
-	if err != nil {
-		return nil, err
 	}
 	m := len(o.Weights)
 	switch {

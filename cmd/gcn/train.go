@@ -165,10 +165,8 @@ func (j *trainJob) broadcastValue(ctx context.Context, value any) error {
 	if j.World == nil || j.World.Size() == 1 {
 		return nil
 	}
-	text, err := json.Marshal(value)
-	if err == nil {
-		text, err = train.Broadcast(ctx, j.World, text)
-	}
+	text, _ := json.Marshal(value) // of options, which all are text
+	text, err := train.Broadcast(ctx, j.World, text)
 	if err != nil || !j.Follows() {
 		return err
 	}
@@ -243,7 +241,7 @@ func (j *trainJob) trainAll(ctx context.Context) (r *run.Result, err error) {
 	}
 	r, err = j.Train(ctx, j.data)
 	if err == nil && !j.Quiet && j.Parts == nil {
-		for _, hint := range hints(ctx, j.Plan, j.Trained, j.History, j.data, j.Out) {
+		for _, hint := range j.hints(ctx) {
 			j.Say("%s", hint)
 		}
 	}

@@ -83,14 +83,13 @@ func newTuneCommand() *cobra.Command {
 }
 
 // run searches, and tests the best setting.
-func (j *tuneJob) run(ctx context.Context) (*tuneResult, error) {
+func (j *tuneJob) run(ctx context.Context) (_ *tuneResult, err error) {
 	for _, step := range []func(context.Context) error{j.takeSaved, j.plan, j.prepare} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if j.Out == "" {
-		var err error
 		if j.Out, err = j.jobs[0].NewDir("tune"); err != nil {
 			return nil, err
 		}
@@ -284,9 +283,6 @@ func (j *tuneJob) prepare(ctx context.Context) error {
 		job.Quiet, job.Resume, job.stderr = true, true, io.Discard
 		job.Workers = cmp.Or(job.Workers, max(1, runtime.GOMAXPROCS(0)/j.search.Jobs))
 	}
-	for _, job := range j.jobs { // of auto, a searched batch would make several numbers
-		job.MaxBatches = j.search.Batches
-	}
 	return nil
 }
 
@@ -294,6 +290,7 @@ func (j *tuneJob) prepare(ctx context.Context) error {
 func (j *tuneJob) halve(ctx context.Context, folder *rundir.Folder) error {
 	for k, job := range j.jobs {
 		job.Out = filepath.Join(j.Out, fmt.Sprint(settingBase, k+1))
+		job.MaxBatches = j.search.Batches // of auto, a searched batch would make several numbers
 	}
 	total, rungs := 0, j.search.Plan()
 	for _, r := range rungs {
