@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/internal/finite"
 )
 
 func newDatasetsListCommand() *cobra.Command {
@@ -50,13 +49,6 @@ func newDatasetsInfoCommand() *cobra.Command {
 	})
 }
 
-// verification is the result of "gcn datasets verify".
-type verification struct {
-	Spec  string `json:"spec"`
-	Valid bool   `json:"valid"`
-	WallS number `json:"wall_s"`
-}
-
 func newDatasetsVerifyCommand() *cobra.Command {
 	return newCommand("verify SPEC", new(resultOptions), func(cmd *cobra.Command) (any, error) {
 		start, spec, options := time.Now(), cmd.Flags().Arg(0), jobOf(cmd.Context()).data
@@ -66,7 +58,7 @@ func newDatasetsVerifyCommand() *cobra.Command {
 			return nil, err
 		}
 		defer data.Close() // it was only read
-		return verification{spec, true, finite.Measured(time.Since(start).Seconds())}, nil
+		return map[string]any{"spec": spec, "valid": true, "wall_s": measure(start).WallS}, nil
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/finite"
-	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/run"
 )
 
@@ -64,7 +63,7 @@ func openConverted(ctx context.Context, from, spec string, start time.Time) (any
 		Spec: spec, From: from, Nodes: data.Nodes(), Edges: data.Edges(),
 		WallS:     finite.Measured(written.Sub(start).Seconds()),
 		OpenMS:    finite.Measured(time.Since(written).Seconds() * 1e3),
-		PeakRSSMB: finite.Measured(machine.PeakRSS()),
+		PeakRSSMB: measure(start).PeakRSS,
 	}, nil
 }
 

@@ -134,7 +134,7 @@ func (rs savedRuns) probabilities(ctx context.Context, nodes []int32) (mean []fl
 }
 
 // corrected is probabilities after correct and smooth, with the setting that it chose.
-func (rs savedRuns) corrected(ctx context.Context, nodes []int32) ([]float32, *score.CorrectSmooth, error) {
+func (rs savedRuns) corrected(ctx context.Context, nodes []int32) (rows []float32, chosen *score.CorrectSmooth, err error) {
 	r := rs[0]
 	options := score.CorrectSmoothOptions{Progress: func(done, total int) {
 		jobOf(ctx).data.Progress(datasets.FetchProgress{Name: r.Plan.Data, Stage: "correct", Done: int64(done), Total: int64(total)})
@@ -143,15 +143,14 @@ func (rs savedRuns) corrected(ctx context.Context, nodes []int32) ([]float32, *s
 		return nil, nil, err
 	}
 	p, err := rs.probabilities(ctx, allNodes(r.Data))
-	if err != nil {
-		return nil, nil, err
+	if err == nil {
+		p, chosen, err = score.CorrectAndSmooth(ctx, p, r.Data, options)
 	}
-	p, chosen, err := score.CorrectAndSmooth(ctx, p, r.Data, options)
 	if err != nil {
 		return nil, nil, err
 	}
 	width := r.Data.Labels.Classes
-	rows := make([]float32, 0, len(nodes)*width)
+	rows = make([]float32, 0, len(nodes)*width)
 	for _, v := range nodes {
 		rows = append(rows, p[int(v)*width:(int(v)+1)*width]...)
 	}

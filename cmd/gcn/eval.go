@@ -29,16 +29,11 @@ type evalResult struct {
 
 	CorrectSmooth *score.CorrectSmooth `json:"correct_and_smooth,omitempty"`
 
-	Sample *evalSample `json:"sample,omitempty"` // of the nodes; nil: all were scored
+	// Sample says how good an estimate from a sample of the nodes is: of how many labelled nodes
+	// of the split, its standard error, and if it is unbiased. nil: all were scored.
+	Sample map[string]any `json:"sample,omitempty"`
 
 	*score.Assessment
-}
-
-// evalSample says how good an estimate from a sample of the nodes is.
-type evalSample struct {
-	Of            int    `json:"of"` // labelled nodes of the split
-	StandardError number `json:"standard_error"`
-	Unbiased      bool   `json:"unbiased"`
 }
 
 // evalOptions are the options of "gcn eval".
@@ -106,7 +101,7 @@ func (o *evalOptions) evaluate(ctx context.Context, runs savedRuns) (*evalResult
 		measured: measure(start), CorrectSmooth: chosen,
 	}
 	if sample.Sampled() {
-		e.Sample = &evalSample{Of: sample.Of, StandardError: number(estimate.StandardError), Unbiased: estimate.Unbiased}
+		e.Sample = map[string]any{"of": sample.Of, "standard_error": estimate.StandardError, "unbiased": estimate.Unbiased}
 	}
 	e.Assessment, err = score.Assess(p, data.Labels, sample.Nodes)
 	return e, err

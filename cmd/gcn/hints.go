@@ -51,7 +51,7 @@ func risingHint(p *run.Plan, history *train.Result, nodes int, dir string) strin
 // classHint says which classes of the test nodes are never predicted, or that there is one
 // class only. It is empty if there is nothing to say, as of tasks, which have no predictions.
 func classHint(predicted []int, y *graph.Labels, split datasets.Split, balanced bool) string {
-	if y.Classes == 0 || predicted == nil {
+	if predicted == nil {
 		return ""
 	}
 	if known := classes(run.ClassCounts(y, split.Train), y); len(known) == 1 {

@@ -55,7 +55,7 @@ func everySeconds(w io.Writer, what string) func(done, total int) {
 		m.at(int64(done), int64(total), func() string {
 			text := fmt.Sprintf("%d of %d %s", done, total, what)
 			if done > 0 && done < total {
-				left := time.Duration(float64(time.Since(m.begun)) / float64(done) * float64(total-done))
+				left := time.Since(m.begun) / time.Duration(done) * time.Duration(total-done)
 				text += fmt.Sprintf(", about %v left", left.Round(time.Second))
 			}
 			return text

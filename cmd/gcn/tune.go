@@ -69,11 +69,7 @@ type tuneJob struct {
 
 func newTuneCommand() *cobra.Command {
 	j := new(tuneJob)
-	cmd := newCommand("tune", &j.searchOptions, func(cmd *cobra.Command) (any, error) {
-		j.fs, j.stderr, j.started = cmd.Flags(), unlessQuiet(j.Quiet, cmd.ErrOrStderr()), time.Now()
-		r, err := j.run(cmd.Context())
-		return worded{r, func(w io.Writer) { j.print(w, r) }}, err
-	})
+	cmd := newCommand("tune", &j.searchOptions, j.run)
 	addFlags(cmd, &j.flags)
 	addFlags(cmd, &j.Output, "out", "resume", "recipe", "config", "json", "quiet")
 	fs := cmd.Flags()
@@ -83,7 +79,9 @@ func newTuneCommand() *cobra.Command {
 }
 
 // run searches, and tests the best setting.
-func (j *tuneJob) run(ctx context.Context) (_ *tuneResult, err error) {
+func (j *tuneJob) run(cmd *cobra.Command) (_ any, err error) {
+	ctx := cmd.Context()
+	j.fs, j.stderr, j.started = cmd.Flags(), unlessQuiet(j.Quiet, cmd.ErrOrStderr()), time.Now()
 	for _, step := range []func(context.Context) error{j.takeSaved, j.plan, j.prepare} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -118,7 +116,8 @@ func (j *tuneJob) run(ctx context.Context) (_ *tuneResult, err error) {
 	case err != nil:
 		return nil, err
 	}
-	return j.conclude(folder, tested)
+	r, err := j.conclude(folder, tested)
+	return worded{r, func(w io.Writer) { j.print(w, r) }}, err
 }
 
 // takeSaved reads the options of the search in --out, and sets those that are not on the command
@@ -418,7 +417,7 @@ func (j *tuneJob) conclude(folder *rundir.Folder, tested *run.Result) (*tuneResu
 	r := &tuneResult{
 		Result: tested, Settings: len(j.jobs), Rungs: j.search.Plan(),
 		Options: recipe, BestSEM: best.SEM, Seeds: job.Runs,
-		WallS: finite.Measured(time.Since(j.started).Seconds()),
+		WallS: measure(j.started).WallS,
 		Dir:   j.Out, BestDir: job.Out, Recipe: folder.Path(bestFile),
 	}
 	err := folder.WriteJSON(bestFile, recipe)
