@@ -18,13 +18,13 @@ import (
 
 type evalResult struct {
 	opened
-	Method string `json:"method"`
-	Split  string `json:"split"`
-	Nodes  int    `json:"nodes"`
-	Metric string `json:"metric"`
-	Score  number `json:"score"`
-	Batch  int    `json:"batch"` // of the checkpoint
-	Seed   uint64 `json:"seed"`
+	Method string  `json:"method"`
+	Split  string  `json:"split"`
+	Nodes  int     `json:"nodes"`
+	Metric string  `json:"metric"`
+	Score  float64 `json:"score"`
+	Batch  int     `json:"batch"` // of the checkpoint
+	Seed   uint64  `json:"seed"`
 	measured
 
 	CorrectSmooth *score.CorrectSmooth `json:"correct_and_smooth,omitempty"`
@@ -97,7 +97,7 @@ func (o *evalOptions) evaluate(ctx context.Context, runs savedRuns) (*evalResult
 	}
 	e := &evalResult{
 		opened: o.result(runs), Method: r.Plan.Method.String(), Split: o.Split, Nodes: len(sample.Nodes),
-		Metric: string(data.Metric), Score: number(estimate.Score), Batch: r.Checkpoint.Batch, Seed: r.Checkpoint.Seed,
+		Metric: string(data.Metric), Score: estimate.Score, Batch: r.Checkpoint.Batch, Seed: r.Checkpoint.Seed,
 		measured: measure(start), CorrectSmooth: chosen,
 	}
 	if sample.Sampled() {

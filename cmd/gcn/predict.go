@@ -114,7 +114,7 @@ func (p *prediction) predict(cmd *cobra.Command) (any, error) {
 		opened: p.result(runs), Out: p.Out, Nodes: len(nodes),
 		Outputs: t.columns, Kind: t.kind, CorrectSmooth: chosen,
 	}
-	if jobOf(ctx).follows() {
+	if w := jobOf(ctx).world; w != nil && w.Rank() > 0 {
 		return result, nil // rank 0 writes the file, and prints
 	}
 	write := t.writeCSV

@@ -17,9 +17,6 @@ import (
 // others.
 var sharing = []string{"gcn", "gcn train", "gcn eval", "gcn predict", "gcn reproduce", "gcn serve"}
 
-// follows reports whether this process is a rank other than 0.
-func (j *job) follows() bool { return j.world != nil && j.world.Rank() > 0 }
-
 // joinRanks joins the ranks that an MPI launcher started, and prepares cmd to run on them.
 // It silences the outputs of all ranks but rank 0.
 func joinRanks(cmd *cobra.Command, timeout time.Duration, stdout, stderr io.Writer) (*mpi.World, error) {

@@ -59,24 +59,24 @@ func newReportCommand() *cobra.Command {
 
 // comparedRow is a row of the JSON object. Scores and milliseconds are means over the runs.
 type comparedRow struct {
-	Name         string `json:"name"`
-	Runs         int    `json:"runs"`
-	BestValid    number `json:"best_valid"`
-	BestValidStd number `json:"best_valid_std"`
-	Test         number `json:"test"`
-	TestStd      number `json:"test_std"`
-	TestSEM      number `json:"test_sem"`
-	StepMS       number `json:"train_ms_per_batch"`
-	Sampled      bool   `json:"sampled,omitempty"`
+	Name         string  `json:"name"`
+	Runs         int     `json:"runs"`
+	BestValid    float64 `json:"best_valid"`
+	BestValidStd float64 `json:"best_valid_std"`
+	Test         float64 `json:"test"`
+	TestStd      float64 `json:"test_std"`
+	TestSEM      float64 `json:"test_sem"`
+	StepMS       float64 `json:"train_ms_per_batch"`
+	Sampled      bool    `json:"sampled,omitempty"`
 }
 
 // known returns the mean, the standard deviation and the standard error of s; NaN if not known.
-func known(s study.Spread) (mean, sd, sem number) {
+func known(s study.Spread) (mean, sd, sem float64) {
 	if s.N == 0 {
 		s.Mean = math.NaN()
 	}
 	if s.N < 2 {
 		s.SD, s.SEM = math.NaN(), math.NaN()
 	}
-	return number(s.Mean), number(s.SD), number(s.SEM)
+	return s.Mean, s.SD, s.SEM
 }
