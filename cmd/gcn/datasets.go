@@ -85,14 +85,15 @@ func newDatasetsConvertCommand() *cobra.Command {
 		resultOptions
 	}
 	return newCommand("convert SPEC FILE", &o, func(cmd *cobra.Command) (any, error) {
-		start, args, to := time.Now(), cmd.Flags().Args(), jobOf(cmd.Context()).data
+		ctx, start, args := cmd.Context(), time.Now(), cmd.Flags().Args()
+		to := jobOf(ctx).data
 		to.Half, to.Propagated, to.Memory, to.Scratch = o.Features != "", o.Propagated, int64(o.Memory), o.Scratch
 		defer limit(o.Memory)()
-		spec, err := datasets.Convert(cmd.Context(), args[0], args[1], to)
+		spec, err := datasets.Convert(ctx, args[0], args[1], to)
 		if err != nil {
 			return nil, err
 		}
-		return openConverted(cmd.Context(), args[0], spec, start)
+		return openConverted(ctx, args[0], spec, start)
 	})
 }
 
@@ -121,13 +122,13 @@ func openConverted(ctx context.Context, from, spec string, start time.Time) (any
 
 func newDatasetsFetchCommand() *cobra.Command {
 	cmd := newCommand("fetch NAME", new(resultOptions), func(cmd *cobra.Command) (any, error) {
-		start, name := time.Now(), cmd.Flags().Arg(0)
-		path, err := datasets.Fetch(cmd.Context(), name, jobOf(cmd.Context()).data)
+		ctx, start, name := cmd.Context(), time.Now(), cmd.Flags().Arg(0)
+		path, err := datasets.Fetch(ctx, name, jobOf(ctx).data)
 		if err != nil {
 			return nil, err
 		}
 		say(cmd.ErrOrStderr(), "%s: %s", name, path)
-		return openConverted(cmd.Context(), name, name, start)
+		return openConverted(ctx, name, name, start)
 	})
 	cmd.ValidArgs = datasets.Names()
 	return cmd

@@ -54,21 +54,23 @@ func groupedHelp(cmd *cobra.Command) *cobra.Command {
 		}
 		fmt.Fprintf(w, "%s\n\nUsage:\n  %s\n\nExamples:\n%s\n", text, cmd.UseLine(), cmd.Example)
 		var groups []*pflag.FlagSet
+		group := new(pflag.FlagSet)
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			o, _ := f.Value.(run.Option)
 			if o.Group == "" || o.Rare && !*all {
 				return
 			}
-			if groups == nil || groups[len(groups)-1].Name() != o.Group {
-				groups = append(groups, pflag.NewFlagSet(o.Group, pflag.ContinueOnError))
-				groups[len(groups)-1].SortFlags = false
+			if group.Name() != o.Group {
+				group = pflag.NewFlagSet(o.Group, pflag.ContinueOnError)
+				group.SortFlags = false
+				groups = append(groups, group)
 			}
 			if !*all { // the first clause
 				short := *f
 				short.Usage, _, _ = strings.Cut(strings.Split(f.Usage, " (")[0], ";")
 				f = &short
 			}
-			groups[len(groups)-1].AddFlag(f)
+			group.AddFlag(f)
 		})
 		for _, group := range groups {
 			fmt.Fprintf(w, "\n%s:\n%s", group.Name(), group.FlagUsagesWrapped(width))

@@ -23,7 +23,7 @@ type meter struct {
 
 // at shows that done of total is done; a total of 0 is not known. If it is time for a line, line
 // returns its text.
-func (m *meter) at(done, total int64, line func() string) {
+func (m *meter) at(done, total int, line func() string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now, screen := time.Now(), terminal(m.w)
@@ -38,7 +38,7 @@ func (m *meter) at(done, total int64, line func() string) {
 		m.last = now
 		bar := ""
 		if total > 0 {
-			bar = fmt.Sprintf("[%-10s] %3d %%  ", strings.Repeat("#", int(min(10*done/total, 10))), 100*done/total)
+			bar = fmt.Sprintf("[%-10s] %3d %%  ", strings.Repeat("#", min(10*done/total, 10)), 100*done/total)
 		}
 		screen.draw(bar + line())
 	}
@@ -52,7 +52,7 @@ func everySeconds(w io.Writer, what string) func(done, total int) {
 		if m == nil || done == 0 {
 			m = &meter{w: w, every: 5 * time.Second}
 		}
-		m.at(int64(done), int64(total), func() string {
+		m.at(done, total, func() string {
 			text := fmt.Sprintf("%d of %d %s", done, total, what)
 			if done > 0 && done < total {
 				left := time.Since(m.begun) / time.Duration(done) * time.Duration(total-done)
@@ -71,7 +71,7 @@ func trainingMeter(w io.Writer, prefix string) func(train.Progress) {
 		if !p.Evaluated && terminal(w) == nil {
 			return
 		}
-		m.at(int64(p.Batch), int64(p.MaxBatches), func() string {
+		m.at(p.Batch, p.MaxBatches, func() string {
 			of, left := "", ""
 			if p.MaxBatches > 0 {
 				of = fmt.Sprint("/", p.MaxBatches)
@@ -112,7 +112,7 @@ func dataMeter(w io.Writer) func(datasets.FetchProgress) {
 			say(w, "%s", text)
 		}
 		if p.Total > 0 && terminal(w) != nil {
-			m.at(p.Done, p.Total, func() string { return text })
+			m.at(int(p.Done), int(p.Total), func() string { return text })
 		}
 	}
 }

@@ -34,7 +34,7 @@ func printRun(w io.Writer, r *run.Result) {
 		{"best valid", formatScore(r.Best) + estimated(r.BestSE, r.ValidSample)},
 		{"batches", batches},
 		{"seed", seeds},
-		{"parameters", humanize.Comma(int64(r.Parameters))},
+		{"parameters", count(r.Parameters)},
 		{"time", fmt.Sprintf("%.2f s, of which evaluation %.2f s; a batch: %.2f ms training, %.2f ms waiting for samples", r.WallS, r.EvalS, r.TrainMS, r.WaitMS)},
 		{"memory", fmt.Sprintf("%.0f MB at most", r.PeakRSS)},
 		{"saved in", r.RunDir},
@@ -58,9 +58,12 @@ func estimated(se float64, nodes int) string {
 	if nodes == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" ± %s (standard error), estimated from a sample of %s nodes", formatScore(se), humanize.Comma(int64(nodes)))
+	return fmt.Sprintf(" ± %s (standard error), estimated from a sample of %s nodes", formatScore(se), count(nodes))
 }
 
 func formatScore[F ~float64](x F) string {
 	return strings.Replace(fmt.Sprintf("%.4f", x), "NaN", "unknown", 1)
 }
+
+// count returns a number with commas between its thousands.
+func count(n int) string { return humanize.Comma(int64(n)) }

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -23,13 +22,13 @@ import (
 func newTrainCommand() *cobra.Command {
 	options := new(run.Output)
 	return groupedHelp(newCommand("train", options, func(cmd *cobra.Command) (any, error) {
-		j := newTrainJob(unlessQuiet(options.Quiet, cmd.ErrOrStderr()))
-		j.line, j.Output, j.World = run.Values(cmd.Flags()), *options, jobOf(cmd.Context()).world
+		ctx, j := cmd.Context(), newTrainJob(unlessQuiet(options.Quiet, cmd.ErrOrStderr()))
+		j.line, j.Output, j.World = run.Values(cmd.Flags()), *options, jobOf(ctx).world
 		defer limit(j.Memory)()
-		if err := j.begin(cmd.Context()); err != nil {
+		if err := j.begin(ctx); err != nil {
 			return nil, err
 		}
-		r, err := j.trainAll(cmd.Context())
+		r, err := j.trainAll(ctx)
 		if r == nil { // only rank 0 has a result
 			return nil, err
 		}
@@ -251,10 +250,10 @@ func (j *trainJob) trainAll(ctx context.Context) (r *run.Result, err error) {
 // announceData prints the data.
 func (j *trainJob) announceData() {
 	data := j.data
-	j.Say("%s: %s nodes, %s edges, %d features, metric %s", j.Data, humanize.Comma(int64(data.Nodes())),
-		humanize.Comma(data.Edges()), data.Features.Cols, data.Metric)
-	j.Say("split: %s training, %s validation, %s test nodes", humanize.Comma(int64(len(data.Split.Train))),
-		humanize.Comma(int64(len(data.Split.Valid))), humanize.Comma(int64(len(data.Split.Test))))
+	j.Say("%s: %s nodes, %s edges, %d features, metric %s", j.Data, count(data.Nodes()),
+		count(int(data.Edges())), data.Features.Cols, data.Metric)
+	j.Say("split: %s training, %s validation, %s test nodes", count(len(data.Split.Train)),
+		count(len(data.Split.Valid)), count(len(data.Split.Test)))
 	for _, change := range data.Changes() {
 		j.Say("  %s", change)
 	}

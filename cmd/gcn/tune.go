@@ -446,8 +446,8 @@ func (j *tuneJob) print(w io.Writer, r *tuneResult) {
 	rows := slices.DeleteFunc(slices.Clone(j.rows), func(r tune.Row) bool { return r.Kept && r.Rung < tune.Best(j.rows).Rung })
 	slices.SortStableFunc(rows, func(a, b tune.Row) int { return b.Rung - a.Rung })
 	for _, row := range rows[:min(len(rows), most)] {
-		valid, sem := strings.Replace(formatScore(row.Valid), "unknown", "diverged", 1), strings.TrimSuffix(formatScore(row.SEM), "unknown")
-		cells := []string{valid, sem, fmt.Sprint(row.Batches)}
+		valid := strings.Replace(formatScore(row.Valid), "unknown", "diverged", 1)
+		cells := []string{valid, strings.TrimSuffix(formatScore(row.SEM), "unknown"), fmt.Sprint(row.Batches)}
 		for _, d := range j.space {
 			cells = append(cells, row.Options[d.Option])
 		}

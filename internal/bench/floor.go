@@ -25,7 +25,7 @@ func newFloor(d *device.Device) (*floor, error) {
 func (f *floor) time(products []plan.Product) (d time.Duration, err error) {
 	var at [3]device.Pointer
 	for _, p := range products {
-		for k, size := range [3]int{p.M * p.K, p.K * p.N, p.M * p.N} {
+		for k, size := range []int{p.M * p.K, p.K * p.N, p.M * p.N} {
 			for f.device == nil && len(f.host[k]) < size {
 				f.host[k] = append(f.host[k], 1/float32(len(f.host[k])%7+1))
 			}

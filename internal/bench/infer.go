@@ -38,7 +38,7 @@ func Infer(ctx context.Context, m train.Model, d *datasets.Data, repetitions int
 		times = append(times, milliseconds(time.Since(start)))
 	}
 	ms := study.Median(times[1:])
-	return InferReport{MS: ms, FirstMS: times[0], NodesPerS: float64(len(nodes)) / ms * 1000, Nodes: len(nodes), Repetitions: repetitions}, nil
+	return InferReport{ms, times[0], float64(len(nodes)) / ms * 1000, len(nodes), repetitions}, nil
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func milliseconds(d time.Duration) float64 { return float64(d) / 1e6 }

@@ -128,12 +128,14 @@ type stepBench struct {
 	unsettled int // steps since the last call of Settle
 }
 
-func (b *stepBench) step(batch *samplers.MiniBatch, seed uint64) error {
+// step trains on a batch. It waits for the queued steps if wait is true, or if there are as many as
+// may be.
+func (b *stepBench) step(batch *samplers.MiniBatch, seed uint64, wait bool) error {
 	if err := b.program.Advance(batch, seed, train.Adam{}); err != nil {
 		return err
 	}
 	b.commit()
-	if b.unsettled++; b.unsettled == b.program.Depth() {
+	if b.unsettled++; wait || b.unsettled == b.program.Depth() {
 		return b.settle()
 	}
 	return nil
@@ -164,10 +166,7 @@ func (b *stepBench) inTurn(ctx context.Context, floor *floor, r *StepReport) err
 		}
 		drawn := time.Now()
 		if err == nil {
-			err = b.step(&batch, uint64(k))
-		}
-		if err == nil {
-			err = b.settle()
+			err = b.step(&batch, uint64(k), true)
 		}
 		stepped := time.Now()
 		if err != nil {
@@ -179,8 +178,8 @@ func (b *stepBench) inTurn(ctx context.Context, floor *floor, r *StepReport) err
 		}
 		sampling, steps, floors = append(sampling, milliseconds(drawn.Sub(start))), append(steps, milliseconds(stepped.Sub(drawn))), append(floors, milliseconds(least))
 	}
-	from, to := min(b.Discard, len(steps)/5), len(steps)-min(b.Discard, len(steps)/5)
-	sampling, steps, floors = sampling[from:to], steps[from:to], floors[from:to]
+	cut := min(b.Discard, len(steps)/5)
+	sampling, steps, floors = sampling[cut:len(sampling)-cut], steps[cut:len(steps)-cut], floors[cut:len(floors)-cut]
 	r.Batches, r.Times = len(steps), newTimes(steps)
 	r.FloorMS, r.SamplingMedianMS = study.Median(floors), study.Median(sampling)
 	r.RatioToFloor = r.MedianMS / r.FloorMS
@@ -188,7 +187,7 @@ func (b *stepBench) inTurn(ctx context.Context, floor *floor, r *StepReport) err
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range repeats {
-		if err := b.step(&batch, 0); err != nil {
+		if err := b.step(&batch, 0, false); err != nil {
 			return err
 		}
 	}
@@ -220,7 +219,7 @@ func (b *stepBench) pipelined(ctx context.Context) (ms float64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := b.step(item.Blocks, item.Dropout); err != nil {
+		if err := b.step(item.Blocks, item.Dropout, false); err != nil {
 			return 0, fmt.Errorf("bench: batch %d: %w", item.Index, err)
 		}
 	}
