@@ -76,6 +76,9 @@ func (a *Attention) factor() float32 {
 	return keep
 }
 
+// heads returns the numbers of row or entry k of x, one for each head.
+func (a *Attention) heads(x []float32, k int64) []float32 { return x[int(k)*a.Heads:][:a.Heads] }
+
 // perRow is the grain of a loop over n rows that handle all entries together.
 func (a *Attention) perRow(n int) int {
 	return grain((4 + len(a.Idx)/max(n, 1)) * a.columns())
@@ -124,7 +127,8 @@ func (a *Attention) softmax(alpha, s, t []float32, i, h int) {
 	top := float32(math.Inf(-1))
 	for k := a.Ptr[i]; k < a.Ptr[i+1]; k++ {
 		if a.weight(k) > 0 {
-			e := leaky(s[int(a.Idx[k])*a.Heads+h] + own)
+			e := s[int(a.Idx[k])*a.Heads+h] + own
+			e = max(e, LeakySlope*e)
 			alpha[int(k)*a.Heads+h] = e
 			if !(e <= top) { // NaN too
 				top = e
@@ -161,7 +165,7 @@ func (a *Attention) Attend(dst, alpha, z, bias []float32) {
 			y := dst[i*out:][:out]
 			clear(y)
 			for k := a.Ptr[i]; k < a.Ptr[i+1]; k++ {
-				headSum(y, alpha[int(k)*a.Heads:][:a.Heads], keep, z[int(a.Idx[k])*columns:][:columns], a.Width)
+				headSum(y, a.heads(alpha, k), keep, z[int(a.Idx[k])*columns:][:columns], a.Width)
 			}
 			if bias != nil {
 				add(y, 1, bias[:out])
@@ -185,9 +189,9 @@ func (a *Attention) Slopes(dq, dt, grad, alpha, s, t, z []float32) {
 			clear(sums)
 			g := grad[i*out:][:out]
 			for k := a.Ptr[i]; k < a.Ptr[i+1]; k++ {
-				d := dq[int(k)*a.Heads:][:a.Heads]
+				d := a.heads(dq, k)
 				headDots(d, g, z[int(a.Idx[k])*columns:][:columns], a.Width)
-				for h, c := range alpha[int(k)*a.Heads:][:a.Heads] {
+				for h, c := range a.heads(alpha, k) {
 					if kept(c) {
 						d[h] *= keep
 						means[h] += float64(c) * float64(d[h])
@@ -196,11 +200,10 @@ func (a *Attention) Slopes(dq, dt, grad, alpha, s, t, z []float32) {
 					}
 				}
 			}
-			own := t[int(a.Own[i])*a.Heads:][:a.Heads]
+			own := a.heads(t, int64(a.Own[i]))
 			for k := a.Ptr[i]; k < a.Ptr[i+1]; k++ {
-				other := s[int(a.Idx[k])*a.Heads:][:a.Heads]
-				d := dq[int(k)*a.Heads:][:a.Heads]
-				for h, c := range alpha[int(k)*a.Heads:][:a.Heads] {
+				other, d := a.heads(s, int64(a.Idx[k])), a.heads(dq, k)
+				for h, c := range a.heads(alpha, k) {
 					d[h] = float32(math.Abs(float64(c))) * (d[h] - float32(means[h]))
 					if !(other[h]+own[h] > 0) {
 						d[h] *= LeakySlope
@@ -230,9 +233,9 @@ func (a *Attention) Gradient(dz, ds, grad, alpha, dq, dt, source, target []float
 			clear(sums)
 			for p := a.ColPtr[j]; p < a.ColPtr[j+1]; p++ {
 				g := grad[int(a.Row[p])*out:][:out]
-				at := int(a.Entry[p]) * a.Heads
-				headSum(d, alpha[at:][:a.Heads], keep, g, a.Width)
-				for h, slope := range dq[at:][:a.Heads] {
+				k := int64(a.Entry[p])
+				headSum(d, a.heads(alpha, k), keep, g, a.Width)
+				for h, slope := range a.heads(dq, k) {
 					sums[h] += float64(slope)
 				}
 			}
@@ -255,15 +258,11 @@ func HeadSums(dst, d, z []float32, rows, heads, width int) {
 	checkLen("HeadSums", "dst", len(dst), columns)
 	checkLen("HeadSums", "d", len(d), rows*heads)
 	checkLen("HeadSums", "z", len(z), rows*columns)
-	if rows == 0 {
-		clear(dst[:columns])
-		return
-	}
 	tiles := (width + columnTile - 1) / columnTile // of a head
 	parallel.For(heads*tiles, grain(rows*columnTile/4), func(lo, hi int) {
 		for tile := lo; tile < hi; tile++ {
-			h, from := tile/tiles, tile%tiles*columnTile
-			columnSums(dst, z, d[h:], heads, rows, columns, h*width+from, h*width+min(from+columnTile, width))
+			h, first := tile/tiles, tile%tiles*columnTile
+			columnSums(dst, z, from(d, h), heads, rows, columns, h*width+first, h*width+min(first+columnTile, width))
 		}
 	})
 }
@@ -291,13 +290,6 @@ func headOf(x, other []float32, h, width int) []float32 {
 		return x[:width]
 	}
 	return x[h*width:][:width]
-}
-
-func leaky(x float32) float32 {
-	if x > 0 {
-		return x
-	}
-	return LeakySlope * x
 }
 
 // narrow is the width below which a plain loop is faster than a call of gonum's.

@@ -28,7 +28,7 @@ func ColumnProducts(dst, a, b []float32, rows, width int) {
 	})
 }
 
-// from returns x from element lo on; a matrix without rows has none.
+// from returns x from element lo on; a matrix without rows, and one that is nil, has none.
 func from(x []float32, lo int) []float32 { return x[min(lo, len(x)):] }
 
 // The portable forms sum the columns from j on.

@@ -1,7 +1,7 @@
 package kernel
 
 import (
-	"sync"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
@@ -30,46 +30,34 @@ func SpMMControl(dst []float32, a *graph.CSR, x []float32, c Control, width int)
 	entries := (a.NNZ() + c.Matrix.NNZ()) / int64(a.Rows)
 	parallel.For(a.Rows, grain(width*int(4+entries)/4), func(lo, hi int) {
 		const block = 16 // rows whose two products stay in a first-level cache
-		s := controls.Get().(*controlScratch)
-		defer controls.Put(s)
+		s := scratches.Get().(*halfScratch)
+		defer scratches.Put(s)
 		for ; lo < hi; lo += block {
 			end := min(lo+block, hi)
 			spmmRows(dst, a, lo, end, nil, a.Cols, x, width)
-			s.add(dst[lo*width:end*width], c, lo, end, width)
+			s.addControl(dst[lo*width:end*width], c, lo, end, width)
 		}
 	})
 }
 
-var controls = sync.Pool{New: func() any { return new(controlScratch) }}
-
-type controlScratch struct {
-	sums []float32
-	part graph.CSR // the rows at work
-	half halfScratch
-}
-
-// add adds rows lo to hi of C·H̄ to dst.
-func (s *controlScratch) add(dst []float32, c Control, lo, hi, width int) {
-	if len(s.sums) < len(dst) {
-		s.sums = make([]float32, len(dst))
-	}
-	sums, m := s.sums[:len(dst)], c.Matrix
+// addControl adds rows lo to hi of C·H̄ to dst.
+func (s *halfScratch) addControl(dst []float32, c Control, lo, hi, width int) {
+	s.sums = slices.Grow(s.sums[:0], len(dst))[:len(dst)]
+	m := c.Matrix
 	if c.Rows != nil {
-		s.part = graph.CSR{Rows: hi - lo, Cols: m.Cols, Ptr: m.Ptr[lo : hi+1], Idx: m.Idx, Val: m.Val}
-		spmmRows(sums, &s.part, 0, hi-lo, nil, m.Cols, c.Rows, width)
-		s.part = graph.CSR{}
+		spmmEntries(s.sums, m, m.Ptr[lo:hi], m.Ptr[lo+1:hi+1], false, nil, m.Cols, c.Rows, width)
 	} else {
-		s.half.reserve(width)
+		s.reserve(width)
 		for i := lo; i < hi; i++ {
-			row := sums[(i-lo)*width:][:width]
+			row := s.sums[(i-lo)*width:][:width]
 			clear(row)
-			s.half.row.Idx = append(s.half.row.Idx[:0], m.Row(i)...)
-			s.half.row.Val = append(s.half.row.Val[:0], m.RowValues(i)...)
-			for len(s.half.row.Val) < len(s.half.row.Idx) {
-				s.half.row.Val = append(s.half.row.Val, 1)
+			s.row.Idx = append(s.row.Idx[:0], m.Row(i)...)
+			s.row.Val = append(s.row.Val[:0], m.RowValues(i)...)
+			for len(s.row.Val) < len(s.row.Idx) {
+				s.row.Val = append(s.row.Val, 1)
 			}
-			s.half.add(row, &graph.Features{Half: c.Half, Cols: width}, false)
+			s.add(row, &graph.Features{Half: c.Half, Cols: width}, false)
 		}
 	}
-	axpy(dst, 1, sums)
+	axpy(dst, 1, s.sums)
 }

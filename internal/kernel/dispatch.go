@@ -92,12 +92,8 @@ func activateRow(act Activation, dst, slope, z []float32, threshold uint32, kept
 	}
 	var zs, ys, ss [maskGroup]float32
 	copy(zs[:], z[rest:])
-	if slope == nil {
-		activateGroups(act, ys[:], nil, zs[:], 1, threshold, kept, dropped, key, uint32(whole*maskGroup/2))
-	} else {
-		activateGroups(act, ys[:], ss[:], zs[:], 1, threshold, kept, dropped, key, uint32(whole*maskGroup/2))
-		copy(slope[rest:], ss[:])
-	}
+	activateGroups(act, ys[:], ss[:], zs[:], 1, threshold, kept, dropped, key, uint32(rest/2))
+	copy(from(slope, rest), ss[:])
 	copy(dst[rest:], ys[:])
 }
 

@@ -26,14 +26,21 @@ func PropagateRowsHalf(dst []float32, p *graph.Laplacian, rows []int32, x []uint
 	if n == 0 || width == 0 {
 		return
 	}
-	parallel.For(n, grain(width*int(4+p.Adjacency.NNZ()/int64(p.Nodes()))/2), func(lo, hi int) {
+	features := &graph.Features{Half: x, Cols: width}
+	withScratch(n, grain(width*int(4+p.Adjacency.NNZ()/int64(p.Nodes()))/2), width, func(s *halfScratch, i int) {
+		Rows(&s.row, p, rows[i:i+1], nil)
+		s.add(dst[i*width:(i+1)*width], features, false)
+	})
+}
+
+// withScratch calls body for rows 0 … n−1 of the given width on all cores.
+func withScratch(n, grain, width int, body func(s *halfScratch, i int)) {
+	parallel.For(n, grain, func(lo, hi int) {
 		s := scratches.Get().(*halfScratch)
 		defer scratches.Put(s)
 		s.reserve(width)
-		features := &graph.Features{Half: x, Cols: width}
 		for i := lo; i < hi; i++ {
-			Rows(&s.row, p, rows[i:i+1], nil)
-			s.add(dst[i*width:(i+1)*width], features, false)
+			body(s, i)
 		}
 	})
 }
@@ -43,6 +50,7 @@ type halfScratch struct {
 	wide []float32 // some rows of x
 	part graph.CSR // a row over those
 	tell []int32   // 0, 1, 2, …
+	sums []float32 // of the rows of a Control
 }
 
 var scratches = sync.Pool{New: func() any { return new(halfScratch) }}

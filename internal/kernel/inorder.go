@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // InOrder computes rows of P·X with few random reads of X, for a dense X in a mapped file
@@ -73,15 +72,10 @@ func (o *InOrder) Propagate(ctx context.Context, dst []float32, p *graph.Laplaci
 		}
 		hi := min(lo+tile, n)
 		ahead.read(hi, min(hi+tile, n))
-		parallel.For(len(rows), grain(width*4), func(first, last int) {
-			s := scratches.Get().(*halfScratch)
-			defer scratches.Put(s)
-			s.reserve(width)
-			for i := first; i < last; i++ {
-				entries.next(&s.row, p, i, rows[i], hi)
-				if len(s.row.Idx) > 0 {
-					s.add(dst[i*width:(i+1)*width], x, true)
-				}
+		withScratch(len(rows), grain(width*4), width, func(s *halfScratch, i int) {
+			entries.next(&s.row, p, i, rows[i], hi)
+			if len(s.row.Idx) > 0 {
+				s.add(dst[i*width:(i+1)*width], x, true)
 			}
 		})
 		progress(own + (1-own)*float64(hi)/float64(n))
@@ -92,15 +86,10 @@ func (o *InOrder) Propagate(ctx context.Context, dst []float32, p *graph.Laplaci
 // selfLoops sets dst to the products of the rows' own features.
 func selfLoops(ctx context.Context, dst []float32, p *graph.Laplacian, rows []int32, x *graph.Features, progress func(share float64)) error {
 	return graph.FromLast(ctx, rows, x.Prefetch, func(lo, hi int) error {
-		parallel.For(hi-lo, grain(x.Cols), func(first, last int) {
-			s := scratches.Get().(*halfScratch)
-			defer scratches.Put(s)
-			s.reserve(x.Cols)
-			for i := lo + first; i < lo+last; i++ {
-				r := rows[i]
-				s.row.Idx, s.row.Val = append(s.row.Idx[:0], r), append(s.row.Val[:0], p.RowScale[r]*p.ColScale[r])
-				s.add(dst[i*x.Cols:(i+1)*x.Cols], x, false)
-			}
+		withScratch(hi-lo, grain(x.Cols), x.Cols, func(s *halfScratch, i int) {
+			r := rows[lo+i]
+			s.row.Idx, s.row.Val = append(s.row.Idx[:0], r), append(s.row.Val[:0], p.RowScale[r]*p.ColScale[r])
+			s.add(dst[(lo+i)*x.Cols:(lo+i+1)*x.Cols], x, false)
 		})
 		progress(1 - float64(lo)/float64(len(rows)))
 		return nil

@@ -47,10 +47,7 @@ func SoftmaxCrossEntropy(probs, logits []float32, classes int, target []int32, w
 		var sum float64
 		for i := lo; i < hi; i++ {
 			z := logits[i*classes : (i+1)*classes]
-			var zt float32
-			if target[i] >= 0 {
-				zt = z[target[i]]
-			}
+			zt := z[max(target[i], 0)] // read now: probs may be logits
 			var smoothed float64
 			if smoothing != 0 {
 				smoothed = smoothing * (float64(zt) - mean(z))

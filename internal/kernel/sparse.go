@@ -217,10 +217,7 @@ func SpMMBias(dst []float32, a *graph.CSR, x []float32, width int, bias, scale [
 			if scale != nil {
 				s = scale[i]
 			}
-			y := dst[i*width : (i+1)*width]
-			for j, b := range bias {
-				y[j] += s * b
-			}
+			add(dst[i*width:(i+1)*width], s, bias)
 		}
 	})
 }
