@@ -86,13 +86,13 @@ func ActivateRows(act Activation, dst, slope, z []float32, rows []int32, width i
 func activateRows(act Activation, dst, slope, z []float32, width int, drop Dropout, lo, hi int) {
 	threshold, keep := drop.Threshold()
 	if threshold == 0 { // nothing depends on the row
-		activateRow(act, dst[lo*width:hi*width], from(slope, lo*width), z[lo*width:hi*width], 0, 1, 0, 0)
+		activateRow(act, dst[lo*width:], from(slope, lo*width), z[lo*width:hi*width], 0, 1, 0, 0)
 		return
 	}
 	for i := lo; i < hi; i++ {
-		at, end := i*width, (i+1)*width
+		at := i * width
 		kept, dropped := drop.rowFactors(keep, i)
-		activateRow(act, dst[at:end], from(slope, at), z[at:end], threshold, kept, dropped, rowKey(drop.Seed, i))
+		activateRow(act, dst[at:], from(slope, at), z[at:][:width], threshold, kept, dropped, rowKey(drop.Seed, i))
 	}
 }
 

@@ -270,7 +270,7 @@ func HeadSums(dst, d, z []float32, rows, heads, width int) {
 // headDotsGo is the portable form of headDots.
 func headDotsGo(dst, x, y []float32, width int) {
 	for h := range len(y) / width {
-		dst[h] = dot(headOf(x, y, h, width), y[h*width:][:width])
+		dst[h] = dot(headOf(x, y, h, width), rowOf(y, h, width))
 	}
 }
 
@@ -289,7 +289,7 @@ func headOf(x, other []float32, h, width int) []float32 {
 	if len(x) < len(other) {
 		return x[:width]
 	}
-	return x[h*width:][:width]
+	return rowOf(x, h, width)
 }
 
 // narrow is the width below which a plain loop is faster than a call of gonum's.

@@ -42,8 +42,8 @@ func BatchNorm(dst, normalized []float32, inverse, mean, variance []float64, z, 
 	}
 	parallel.For(rows, grain(4*width), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			at, end := i*width, (i+1)*width
-			normalizeColumns(dst[at:end], normalized[at:end], z[at:end], gain, shift, mean, inverse)
+			at := i * width
+			normalizeColumns(dst[at:], normalized[at:], z[at:][:width], gain, shift, mean, inverse)
 		}
 	})
 }
@@ -66,8 +66,8 @@ func BatchNormGradient(dst, grad, normalized []float32, inverse []float64, gain 
 	}
 	parallel.For(rows, grain(4*width), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			at, end := i*width, (i+1)*width
-			batchNormBack(dst[at:end], grad[at:end], normalized[at:end], factor, mean, dots, n)
+			at := i * width
+			batchNormBack(dst[at:], grad[at:][:width], normalized[at:], factor, mean, dots, n)
 		}
 	})
 }

@@ -49,7 +49,7 @@ func (s *halfScratch) addControl(dst []float32, c Control, lo, hi, width int) {
 	} else {
 		s.reserve(width)
 		for i := lo; i < hi; i++ {
-			row := s.sums[(i-lo)*width:][:width]
+			row := rowOf(s.sums, i-lo, width)
 			clear(row)
 			s.row.Idx = append(s.row.Idx[:0], m.Row(i)...)
 			s.row.Val = append(s.row.Val[:0], m.RowValues(i)...)

@@ -29,8 +29,7 @@ func gather[T any](dst []float32, x []T, ids []int32, width int, move func(to []
 		ahead := rowsAhead(x, ids[lo:hi], width)
 		for i := lo; i < hi; i++ {
 			ahead.next()
-			r := int(ids[i])
-			move(dst[i*width:(i+1)*width], x[r*width:(r+1)*width])
+			move(rowOf(dst, i, width), rowOf(x, int(ids[i]), width))
 		}
 	})
 }
@@ -41,8 +40,7 @@ func Scatter(dst []float32, x []float32, ids []int32, width int) {
 	checkLen("Scatter", "x", len(x), len(ids)*width)
 	parallel.For(len(ids), grain(width), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			r := int(ids[i])
-			copy(dst[r*width:(r+1)*width], x[i*width:(i+1)*width])
+			copy(rowOf(dst, int(ids[i]), width), rowOf(x, i, width))
 		}
 	})
 }

@@ -29,7 +29,7 @@ func PropagateRowsHalf(dst []float32, p *graph.Laplacian, rows []int32, x []uint
 	features := &graph.Features{Half: x, Cols: width}
 	withScratch(n, grain(width*int(4+p.Adjacency.NNZ()/int64(p.Nodes()))/2), width, func(s *halfScratch, i int) {
 		Rows(&s.row, p, rows[i:i+1], nil)
-		s.add(dst[i*width:(i+1)*width], features, false)
+		s.add(rowOf(dst, i, width), features, false)
 	})
 }
 
@@ -81,7 +81,7 @@ func (s *halfScratch) add(y []float32, x *graph.Features, more bool) {
 		}
 		if x.Half != nil {
 			for _, r := range entries[done:min(done+s.part.Cols, len(entries))] {
-				PrefetchSlice(x.Half[int(r)*width : (int(r)+1)*width])
+				PrefetchSlice(rowOf(x.Half, int(r), width))
 			}
 		}
 		for len(s.part.Val) < s.part.Cols && done < len(entries) {

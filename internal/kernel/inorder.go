@@ -75,7 +75,7 @@ func (o *InOrder) Propagate(ctx context.Context, dst []float32, p *graph.Laplaci
 		withScratch(len(rows), grain(width*4), width, func(s *halfScratch, i int) {
 			entries.next(&s.row, p, i, rows[i], hi)
 			if len(s.row.Idx) > 0 {
-				s.add(dst[i*width:(i+1)*width], x, true)
+				s.add(rowOf(dst, i, width), x, true)
 			}
 		})
 		progress(own + (1-own)*float64(hi)/float64(n))
@@ -89,7 +89,7 @@ func selfLoops(ctx context.Context, dst []float32, p *graph.Laplacian, rows []in
 		withScratch(hi-lo, grain(x.Cols), x.Cols, func(s *halfScratch, i int) {
 			r := rows[lo+i]
 			s.row.Idx, s.row.Val = append(s.row.Idx[:0], r), append(s.row.Val[:0], p.RowScale[r]*p.ColScale[r])
-			s.add(dst[(lo+i)*x.Cols:(lo+i+1)*x.Cols], x, false)
+			s.add(rowOf(dst, lo+i, x.Cols), x, false)
 		})
 		progress(1 - float64(lo)/float64(len(rows)))
 		return nil

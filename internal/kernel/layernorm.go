@@ -33,8 +33,8 @@ func LayerNorm(dst, normalized, inverse, z, gain, shift []float32, rows, width i
 			n := min(rowsAtATime, hi-i)
 			rowMoments(&mean, &factor, z[i*width:(i+n)*width], n, width)
 			for r := range n {
-				at, end := (i+r)*width, (i+r+1)*width
-				normalizeRow(dst[at:end], normalized[at:end], z[at:end], gain, shift, mean[r], factor[r])
+				at := (i + r) * width
+				normalizeRow(dst[at:], normalized[at:], z[at:][:width], gain, shift, mean[r], factor[r])
 				if inverse != nil {
 					inverse[i+r] = float32(factor[r])
 				}
@@ -52,7 +52,7 @@ const rowsAtATime = 4
 func rowMoments(mean, factor *[rowsAtATime]float64, x []float32, rows, width int) {
 	if rows < rowsAtATime {
 		for r := range rows {
-			mean[r], factor[r] = oneRowMoments(x[r*width : (r+1)*width])
+			mean[r], factor[r] = oneRowMoments(rowOf(x, r, width))
 		}
 		return
 	}
@@ -112,8 +112,8 @@ func LayerNormGradient(dst, grad, normalized, inverse, gain []float32, rows, wid
 			n := min(rowsAtATime, hi-i)
 			rowDots(&sum, &along, grad[i*width:(i+n)*width], normalized[i*width:(i+n)*width], gain[:width], n)
 			for r := range n {
-				at, end := (i+r)*width, (i+r+1)*width
-				layerNormBack(dst[at:end], grad[at:end], normalized[at:end], gain, float64(inverse[i+r]), sum[r], along[r])
+				at := (i + r) * width
+				layerNormBack(dst[at:], grad[at:][:width], normalized[at:], gain, float64(inverse[i+r]), sum[r], along[r])
 			}
 		}
 	})
@@ -126,7 +126,7 @@ func rowDots(sum, along *[rowsAtATime]float64, g, x, gain []float32, rows int) {
 	n := float64(width)
 	if rows < rowsAtATime {
 		for r := range rows {
-			g, x := g[r*width:(r+1)*width], x[r*width:(r+1)*width]
+			g, x := rowOf(g, r, width), rowOf(x, r, width)
 			var s, a float64
 			for j, v := range g {
 				scaled := float64(v) * float64(gain[j])

@@ -53,8 +53,7 @@ func rowsAhead[T any](x []T, rows []int32, width int) rowReader[T] {
 // next prefetches one more row.
 func (r *rowReader[T]) next() {
 	if len(r.rows) > 0 {
-		i := int(r.rows[0]) * r.width
-		PrefetchSlice(r.x[i : i+r.width])
+		PrefetchSlice(rowOf(r.x, int(r.rows[0]), r.width))
 		r.rows = r.rows[1:]
 	}
 }

@@ -11,6 +11,9 @@ const rangeWork = 1 << 15
 // number of elements. It depends on the sizes alone.
 func grain(perRow int) int { return max(1, rangeWork/max(perRow, 1)) }
 
+// rowOf returns row i of x, a matrix of the given width.
+func rowOf[T any](x []T, i, width int) []T { return x[i*width:][:width] }
+
 // checkLen panics unless a slice holds the elements that an argument needs.
 func checkLen(function, argument string, have, need int) {
 	if have < need {

@@ -46,13 +46,13 @@ func SoftmaxCrossEntropy(probs, logits []float32, classes int, target []int32, w
 	return sumRanges(rows, func(lo, hi int) float64 {
 		var sum float64
 		for i := lo; i < hi; i++ {
-			z := logits[i*classes : (i+1)*classes]
+			z := rowOf(logits, i, classes)
 			zt := z[max(target[i], 0)] // read now: probs may be logits
 			var smoothed float64
 			if smoothing != 0 {
 				smoothed = smoothing * (float64(zt) - mean(z))
 			}
-			top, total := softmaxRow(probs[i*classes:(i+1)*classes], z)
+			top, total := softmaxRow(rowOf(probs, i, classes), z)
 			if target[i] < 0 {
 				continue
 			}
@@ -124,13 +124,13 @@ func SoftmaxCrossEntropyGradient(dst, probs []float32, target []int32, weight []
 	even := float32(smoothing / float64(max(classes, 1)))
 	parallel.For(rows, grain(classes), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			d := dst[i*classes : (i+1)*classes]
+			d := rowOf(dst, i, classes)
 			if target[i] < 0 {
 				clear(d)
 				continue
 			}
 			s := upstream * weight[i]
-			scaleTo(d, s, probs[i*classes:(i+1)*classes])
+			scaleTo(d, s, rowOf(probs, i, classes))
 			flushSmall(d)
 			if smoothing == 0 {
 				d[target[i]] -= s

@@ -16,7 +16,7 @@ func gatherSparse(dst []float32, m *graph.CSR, ids []int32) {
 	parallel.For(len(ids), grain(width), func(lo, hi int) {
 		clear(dst[lo*width : hi*width])
 		for i := lo; i < hi; i++ {
-			addRow(dst[i*width:(i+1)*width], 1, m, int(ids[i]))
+			addRow(rowOf(dst, i, width), 1, m, int(ids[i]))
 		}
 	})
 }
@@ -78,7 +78,7 @@ func SpMMSparse(dst []float32, a *graph.CSR, ids []int32, x *graph.CSR) {
 	parallel.For(a.Rows, grain(width), func(lo, hi int) {
 		clear(dst[lo*width : hi*width])
 		for i := lo; i < hi; i++ {
-			y := dst[i*width : (i+1)*width]
+			y := rowOf(dst, i, width)
 			eachEntry(a, ids, i, func(row int, v float32) { addRow(y, v, x, row) })
 		}
 	})
@@ -217,7 +217,7 @@ func SpMMBias(dst []float32, a *graph.CSR, x []float32, width int, bias, scale [
 			if scale != nil {
 				s = scale[i]
 			}
-			add(dst[i*width:(i+1)*width], s, bias)
+			add(rowOf(dst, i, width), s, bias)
 		}
 	})
 }

@@ -76,7 +76,7 @@ func spmmRows(dst []float32, a *graph.CSR, lo, hi int, ids []int32, xRows int, x
 func spmmEntriesGo(dst []float32, a *graph.CSR, from, to []int64, add bool, ids []int32, x []float32, width int) {
 	indices, x := slices.Clip(a.Idx), slices.Clip(x) // so that what is outside panics
 	for i := range from {
-		y := dst[i*width : (i+1)*width]
+		y := rowOf(dst, i, width)
 		if !add {
 			clear(y)
 		}
@@ -89,7 +89,7 @@ func spmmEntriesGo(dst []float32, a *graph.CSR, from, to []int64, add bool, ids 
 			if ids != nil {
 				r = int(ids[j])
 			}
-			axpy(y, v, x[r*width:(r+1)*width])
+			axpy(y, v, rowOf(x, r, width))
 		}
 	}
 }
