@@ -32,8 +32,10 @@ type AdamState struct {
 
 // withDefaults returns a with defaults in the place of zeros.
 func (a Adam) withDefaults() Adam {
-	a.LR, a.Epsilon = cmp.Or(a.LR, 1e-3), cmp.Or(a.Epsilon, 1e-8)
-	a.Beta1, a.Beta2 = cmp.Or(a.Beta1, 0.9), cmp.Or(a.Beta2, 0.999)
+	a.LR = cmp.Or(a.LR, 1e-3)
+	a.Beta1 = cmp.Or(a.Beta1, 0.9)
+	a.Beta2 = cmp.Or(a.Beta2, 0.999)
+	a.Epsilon = cmp.Or(a.Epsilon, 1e-8)
 	return a
 }
 

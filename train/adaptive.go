@@ -52,7 +52,7 @@ func newSamplerSchedule(m *layers.Model, o Options) (*samplerSchedule, error) {
 	if !ok || base.Parameters() == 0 {
 		return nil, nil
 	}
-	if o.Micro > 1 || o.Group != nil && o.Group.Size() > 1 {
+	if o.Micro > 1 { // as with several ranks
 		return nil, fmt.Errorf("train: the sampler learns from each mini-batch, which another rank may have: that needs one mini-batch an update, and one process; take another sampler, such as LayerWise")
 	}
 	n := base.Parameters()
@@ -77,7 +77,7 @@ func newSamplerSchedule(m *layers.Model, o Options) (*samplerSchedule, error) {
 func (s *samplerSchedule) lawOf(w []float32) (Adaptive, error) {
 	law, err := s.base.With(w)
 	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+		return nil, named(err)
 	}
 	adaptive, ok := law.(Adaptive)
 	if !ok {
@@ -87,18 +87,18 @@ func (s *samplerSchedule) lawOf(w []float32) (Adaptive, error) {
 }
 
 func (s *samplerSchedule) observe(item *Item, batches int) error {
-	squares, nodes := s.slot.SquaredNorms(), len(item.Blocks.Blocks[len(item.Blocks.Blocks)-1].Src)
-	if len(squares) != nodes {
-		return fmt.Errorf("train: %T learns from the rows that the top layer propagates; the model reports %d rows for %d nodes", s.base, len(squares), nodes)
+	squares, top := s.slot.SquaredNorms(), item.Blocks.Blocks[s.base.Layers()-1]
+	if len(squares) != len(top.Src) {
+		return fmt.Errorf("train: %T learns from the rows that the top layer propagates; the model reports %d rows for %d nodes", s.base, len(squares), len(top.Src))
 	}
-	return s.learn(item.Blocks, squares, batches)
+	return s.learn(top, squares, batches)
 }
 
-// learn is observe with the squared norms of the input rows of the top layer.
-func (s *samplerSchedule) learn(batch *samplers.MiniBatch, squares []float32, batches int) error {
+// learn is observe with the block of the top layer, and the squared norms of its input rows.
+func (s *samplerSchedule) learn(top *graph.Block, squares []float32, batches int) error {
 	law := s.laws[(batches-1)/s.every%2] // only this goroutine changes laws
-	if err := law.Gradient(batch.Blocks[len(batch.Blocks)-1], squares, s.grad); err != nil {
-		return fmt.Errorf("train: %w", err)
+	if err := law.Gradient(top, squares, s.grad); err != nil {
+		return named(err)
 	}
 	s.moments.Steps = batches - 1
 	if err := s.adam.Step(s.values, s.grad, &s.moments); err != nil {

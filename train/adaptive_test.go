@@ -126,7 +126,7 @@ func TestSamplerLearns(t *testing.T) {
 		if drawer.draw(context.Background(), k, item); item.err != nil {
 			t.Fatal(item.err)
 		}
-		if err := s.learn(&batch, squares(batch.Blocks[1]), k+1); err != nil {
+		if err := s.learn(batch.Blocks[1], squares(batch.Blocks[1]), k+1); err != nil {
 			t.Fatal(err)
 		}
 	}

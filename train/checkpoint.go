@@ -18,7 +18,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/npy"
-	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/internal/weights"
 	"github.com/gcn-layerwise/gcn/layers"
@@ -136,17 +135,7 @@ func decodeCheckpoint(data []byte) (*checkpoint, error) {
 }
 
 // readCheckpoint reads a checkpoint file. Errors name the file.
-func readCheckpoint(path string) (*checkpoint, error) {
-	data, err := regularfile.Read(path)
-	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
-	}
-	c, err := decodeCheckpoint(data)
-	if err != nil {
-		return nil, fmt.Errorf("train: %s: %w", path, err)
-	}
-	return c, nil
-}
+func readCheckpoint(path string) (*checkpoint, error) { return readFile(path, decodeCheckpoint) }
 
 // section returns the tensors of a section.
 func (c *checkpoint) section(section string) (tensors []weights.Tensor) {

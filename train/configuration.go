@@ -77,8 +77,5 @@ func withConfig(config, more, derived map[string]any) (map[string]any, error) {
 		config[name] = v
 	}
 	config, err := rundir.ThroughJSON(config)
-	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
-	}
-	return config, nil
+	return config, named(err)
 }

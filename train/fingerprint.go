@@ -17,9 +17,7 @@ import (
 // spread blocks of a large one. It does not cover the name, because the same data may
 // lie in another place. nil counts as empty. Cost: under a tenth of a second.
 func Fingerprint(d *datasets.Data) string {
-	if d == nil {
-		d = &datasets.Data{}
-	}
+	d = cmp.Or(d, &datasets.Data{})
 	a, x, y := cmp.Or(d.Graph, &graph.CSR{}), cmp.Or(d.Features, &graph.Features{}), cmp.Or(d.Labels, &graph.Labels{})
 	sum := sha256.New()
 	// An undirected graph with the same matrix as a directed one has another P.

@@ -104,12 +104,11 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	if err := r.stream.Validate(); err != nil {
 		return nil, err
 	}
-	limit, _ := r.end()
-	if err := o.Schedule.validate(limit); err != nil {
-		return nil, err
+	if limit, _ := r.end(); o.Schedule.Cosine && limit == Unlimited {
+		return nil, fmt.Errorf("train: a cosine schedule ends at the limit of batches: it needs MaxBatches or Epochs")
 	}
 	if err := r.open(ctx); err != nil {
-		return nil, err
+		return nil, join(err, r.dir.close())
 	}
 	err = join(r.fit(ctx), r.dir.close())
 	return r.result(), err
@@ -208,13 +207,10 @@ func (r *run) open(ctx context.Context) (err error) {
 	case r.options.Begin != nil:
 		err = r.options.Begin()
 	}
-	if err == nil {
-		err = r.follow(ctx)
-	}
 	if err != nil {
-		return join(err, r.dir.close())
+		return err
 	}
-	return nil
+	return r.follow(ctx)
 }
 
 // openDir opens the run's folder and restores the state saved in it. If openDir or Begin fails,
@@ -268,12 +264,13 @@ func (r *run) end() (batches int, limit string) {
 
 // train steps until a limit is reached.
 func (r *run) train(ctx context.Context) error {
+	s, o := &r.state, &r.options
 	end, limit := r.end()
 	own, last := r.own(), Unlimited
 	if end <= Unlimited/own {
 		last = end * own
 	}
-	loader, err := NewLoader(ctx, r.stream, r.options.Workers, r.state.Batch*own, last)
+	loader, err := NewLoader(ctx, r.stream, o.Workers, s.Batch*own, last)
 	if err != nil {
 		return err
 	}
@@ -281,10 +278,9 @@ func (r *run) train(ctx context.Context) error {
 		loader.Close()
 		r.fetcher.wait() // a fetch ends with the loader
 	}()
-	s := &r.state
-	if r.next = loader.Next; r.options.Partition != nil {
+	if r.next = loader.Next; o.Partition != nil {
 		r.fetcher = &fetcher{
-			partition: r.options.Partition,
+			partition: o.Partition,
 			batch:     r.model.Batch,
 			loader:    loader,
 			own:       own,
@@ -299,12 +295,12 @@ func (r *run) train(ctx context.Context) error {
 		}
 	}
 	for {
-		evaluated := s.Batch > s.Evaluated && (s.Batch%r.options.EvalEvery == 0 || s.Batch >= end)
+		evaluated := s.Batch > s.Evaluated && (s.Batch%o.EvalEvery == 0 || s.Batch >= end)
 		if evaluated {
 			if err := r.evaluate(ctx); err != nil {
 				return err
 			}
-			if interval := r.options.CheckpointInterval; time.Since(r.saved) >= interval {
+			if time.Since(r.saved) >= o.CheckpointInterval {
 				if err := r.save(); err != nil {
 					return err
 				}
@@ -317,7 +313,7 @@ func (r *run) train(ctx context.Context) error {
 		case s.Batch >= end:
 			r.out.Stop = limit
 			return nil
-		case s.Evaluated == s.Batch && len(r.data.Split.Valid) > 0 && s.Batch-r.since() >= r.options.Patience:
+		case s.Evaluated == s.Batch && len(r.data.Split.Valid) > 0 && s.Batch-r.since() >= o.Patience:
 			r.out.Stop = "patience"
 			return nil
 		}

@@ -58,7 +58,7 @@ func NewPartition(g Group, d *datasets.Data, graph bool) (*Partition, error) {
 	fingerprint := Fingerprint(d)
 	p, err := ranks.NewPartition(g, d, graph)
 	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+		return nil, named(err)
 	}
 	p.Fingerprint = fingerprint
 	return p, nil

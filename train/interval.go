@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -76,7 +75,7 @@ func EvaluationInterval(ctx context.Context, m Model, d *datasets.Data, o Option
 	}
 	refresh, err := model.Batch.RefreshOperations(ctx)
 	if err != nil {
-		return 0, 0, fmt.Errorf("train: %w", err)
+		return 0, 0, named(err)
 	}
 	step := float64(o.Micro)*counter.Step(item.Blocks) + refresh/float64(o.ControlEvery)
 	var evaluation float64

@@ -135,10 +135,16 @@ type Progress struct {
 // withDefaults returns o with defaults in the place of zeros.
 func (o Options) withDefaults() Options {
 	o.Adam = o.Adam.withDefaults()
-	o.Batch, o.Micro, o.Workers = cmp.Or(o.Batch, 512), cmp.Or(o.Micro, 1), cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
-	o.BatchesPerEpoch, o.MaxBatches, o.Epochs = cmp.Or(o.BatchesPerEpoch, 10), cmp.Or(o.MaxBatches, 1000), cmp.Or(o.Epochs, Unlimited)
-	o.EvalEvery, o.Patience = cmp.Or(o.EvalEvery, 10), cmp.Or(o.Patience, 200)
-	o.ControlEvery, o.SeedsEvery = cmp.Or(o.ControlEvery, 50), cmp.Or(o.SeedsEvery, 50)
+	o.Batch = cmp.Or(o.Batch, 512)
+	o.BatchesPerEpoch = cmp.Or(o.BatchesPerEpoch, 10)
+	o.Micro = cmp.Or(o.Micro, 1)
+	o.SeedsEvery = cmp.Or(o.SeedsEvery, 50)
+	o.MaxBatches = cmp.Or(o.MaxBatches, 1000)
+	o.Epochs = cmp.Or(o.Epochs, Unlimited)
+	o.EvalEvery = cmp.Or(o.EvalEvery, 10)
+	o.Patience = cmp.Or(o.Patience, 200)
+	o.ControlEvery = cmp.Or(o.ControlEvery, 50)
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	o.CheckpointInterval = cmp.Or(o.CheckpointInterval, 2*time.Second)
 	return o
 }

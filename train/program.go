@@ -100,18 +100,15 @@ func (p *Program) flatten() (G.Nodes, error) {
 	size := parameterCount(p.params)
 	p.values, p.grads = make([]float32, size), make([]float32, size)
 	p.adam.M, p.adam.V = make([]float32, size), make([]float32, size)
-	nodes := make(G.Nodes, len(p.params))
-	at := 0
+	nodes, rest := make(G.Nodes, len(p.params)), p.values
 	for k := range p.params {
 		q := &p.params[k]
-		view := p.values[at : at+len(q.values) : at+len(q.values)]
-		copy(view, q.values)
-		q.values = view
-		if err := G.Let(q.node, tensor.New(tensor.WithShape(q.Shape...), tensor.WithBacking(view))); err != nil {
+		n := copy(rest, q.values)
+		q.values, rest = rest[:n:n], rest[n:]
+		if err := G.Let(q.node, tensor.New(tensor.WithShape(q.Shape...), tensor.WithBacking(q.values))); err != nil {
 			return nil, fmt.Errorf("train: parameter %q: %w", q.Name, err)
 		}
 		nodes[k] = q.node
-		at += len(view)
 	}
 	return nodes, nil
 }
@@ -157,17 +154,7 @@ func named(err error) error {
 
 // compute is Step; the caller names the package in its errors.
 func (p *Program) compute(batch *samplers.MiniBatch, seed uint64) (float64, error) {
-	if err := p.usable(); err != nil {
-		return 0, err
-	}
-	p.ahead = false
-	if err := p.backend.Push(false); err != nil {
-		return 0, err
-	}
-	if err := p.model.Batch.Set(batch, true, seed); err != nil {
-		return 0, err
-	}
-	if err := p.backend.Run(); err != nil {
+	if err := p.run(batch, seed, false); err != nil {
 		return 0, err
 	}
 	loss, err := p.backend.Loss()
@@ -175,6 +162,24 @@ func (p *Program) compute(batch *samplers.MiniBatch, seed uint64) (float64, erro
 		return 0, err
 	}
 	return float64(loss), p.checkFinite(loss, !kernel.Finite(p.grads))
+}
+
+// run computes the loss and the gradients on the backend. It first gives the backend the host's
+// parameters and, for steps of Advance, moments, unless the backend has newer ones of these.
+func (p *Program) run(batch *samplers.MiniBatch, seed uint64, advances bool) error {
+	if err := p.usable(); err != nil {
+		return err
+	}
+	if !advances || !p.ahead {
+		p.ahead = advances
+		if err := p.backend.Push(advances); err != nil {
+			return err
+		}
+	}
+	if err := p.model.Batch.Set(batch, true, seed); err != nil {
+		return err
+	}
+	return p.backend.Run()
 }
 
 // usable returns an error if the program is closed, or if another program has taken the
@@ -211,22 +216,10 @@ func (p *Program) Advance(batch *samplers.MiniBatch, seed uint64, a Adam) error 
 
 // advance is Advance; the caller names the package in its errors.
 func (p *Program) advance(batch *samplers.MiniBatch, seed uint64, a Adam) error {
-	if err := p.usable(); err != nil {
-		return err
-	}
 	if err := a.Validate(); err != nil {
 		return err
 	}
-	if !p.ahead {
-		p.ahead = true
-		if err := p.backend.Push(true); err != nil {
-			return err
-		}
-	}
-	if err := p.model.Batch.Set(batch, true, seed); err != nil {
-		return err
-	}
-	if err := p.backend.Run(); err != nil {
+	if err := p.run(batch, seed, true); err != nil {
 		return err
 	}
 	p.adam.Steps++

@@ -26,14 +26,14 @@ func (r *run) agree(ctx context.Context) error {
 	}
 	dense, err := blas.Default()
 	if err != nil {
-		return fmt.Errorf("train: %w", err)
+		return named(err)
 	}
 	settings := maps.Clone(r.config)
 	delete(settings, "data") // a location, which may differ
 	delete(settings, "fingerprint")
 	text, err := json.Marshal(settings)
 	if err != nil {
-		return fmt.Errorf("train: %w", err)
+		return named(err)
 	}
 	names := []string{"program", "processor", "BLAS", "settings", "data"}
 	texts := [][]byte{[]byte(revision()), []byte(runtime.GOARCH), []byte(dense.Name()), text, fmt.Append(nil, r.config["fingerprint"])}
@@ -72,7 +72,7 @@ func (r *run) follow(ctx context.Context) error {
 	var text bytes.Buffer
 	if r.leads() && r.out.Resumed > 0 {
 		if err := r.last().write(&text); err != nil {
-			return fmt.Errorf("train: %w", err)
+			return named(err)
 		}
 	}
 	state, err := Broadcast(ctx, r.options.Group, text.Bytes())

@@ -67,7 +67,7 @@ func (d *runDir) last(config map[string]any, data *datasets.Data) (*checkpoint, 
 		return nil, sameConfig(d.folder.Path(rundir.ConfigFile), before, config)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+		return nil, named(err)
 	}
 	last, err := decodeCheckpoint(text)
 	if err != nil {
@@ -88,7 +88,7 @@ func (d *runDir) begin(o Options, config map[string]any, data *datasets.Data, be
 		d.metrics, err = d.folder.Append(rundir.MetricsFile, lines)
 	}
 	if err != nil {
-		return fmt.Errorf("train: %w", err)
+		return named(err)
 	}
 	schema := data.Schema()
 	if o.Partition != nil {
@@ -117,14 +117,19 @@ func ReadConfig(dir string) (map[string]any, error) {
 }
 
 // readRunFile reads a file of a run's folder.
-func readRunFile[T any](dir, name string, decode func([]byte) (T, error)) (contents T, err error) {
-	path := filepath.Join(dir, name)
-	text, err := regularfile.Read(path)
+func readRunFile[T any](dir, name string, decode func([]byte) (T, error)) (T, error) {
+	contents, err := readFile(filepath.Join(dir, name), decode)
 	if errors.Is(err, os.ErrNotExist) {
-		return contents, fmt.Errorf("train: %w; want the folder of a training run", err)
+		err = fmt.Errorf("%w; want the folder of a training run", err)
 	}
+	return contents, err
+}
+
+// readFile reads a file. Errors name it.
+func readFile[T any](path string, decode func([]byte) (T, error)) (contents T, err error) {
+	text, err := regularfile.Read(path)
 	if err != nil {
-		return contents, fmt.Errorf("train: %w", err)
+		return contents, named(err)
 	}
 	if contents, err = decode(text); err != nil {
 		return contents, fmt.Errorf("train: %s: %w", path, err)

@@ -17,15 +17,6 @@ type Schedule struct {
 	Cosine bool // after them the step size falls to 0 at the limit of batches, along half a cosine (Loshchilov & Hutter 2017)
 }
 
-// validate returns an error for a setting that no run could use; limit is the largest
-// number of batches.
-func (s Schedule) validate(limit int) error {
-	if s.Cosine && limit == Unlimited {
-		return fmt.Errorf("train: a cosine schedule ends at the limit of batches: it needs MaxBatches or Epochs")
-	}
-	return nil
-}
-
 // factor returns the factor of the step size of the next batch. limit is the largest number
 // of batches.
 func (s Schedule) factor(state *runState, limit int) float64 {

@@ -200,8 +200,7 @@ func (d *drawer) seeds(item *Item) {
 		d.order[k], d.order[j] = d.order[j], d.order[k]
 	}
 	item.Seeds = append(item.Seeds[:0], d.order[:size]...)
-	for k := size - 1; k >= 0; k-- {
-		j := d.picks[k]
+	for k, j := range slices.Backward(d.picks) {
 		d.order[k], d.order[j] = d.order[j], d.order[k]
 	}
 }

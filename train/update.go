@@ -39,8 +39,7 @@ func (u *update) sent() (bytes int64) {
 func (r *run) prepareSum() error {
 	micro, group := r.options.Micro, r.options.Group
 	if group != nil && group.Size() > micro {
-		return fmt.Errorf("train: %d ranks share the mini-batches of an update, and Options.Micro (--micro) is %d; it must be at least %d, and it changes the training: an update then takes the mean gradient of so many mini-batches",
-			group.Size(), micro, group.Size())
+		return fmt.Errorf("train: %d ranks share the mini-batches of an update, and Options.Micro (--micro) is %d; it must be at least %[1]d, and it changes the training: an update then takes the mean gradient of so many mini-batches", group.Size(), micro)
 	}
 	if micro == 1 {
 		return nil

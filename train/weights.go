@@ -60,7 +60,7 @@ func ImportParameters(ctx context.Context, path string, m Model, o ImportOptions
 	}
 	tensors, err := weights.Read(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+		return nil, named(err)
 	}
 	found, err := matched(params, tensors, o, biasesAfter(m))
 	if err != nil {
