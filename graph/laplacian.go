@@ -40,11 +40,7 @@ type Laplacian struct {
 // not change afterwards; of a nil one the result is a Laplacian that Validate
 // refuses. Cost: O(nodes), or O(edges) for a weighted graph.
 func NewLaplacian(adjacency *CSR) *Laplacian {
-	p := &Laplacian{Adjacency: adjacency}
-	p.RowScale = memory.Large(p.Nodes()) // read at random by samplers
-	for i := range p.RowScale {
-		p.RowScale[i] = float32(1 / math.Sqrt(selfLoopedDegree(adjacency, i)))
-	}
+	p := newLaplacian(adjacency, math.Sqrt)
 	p.ColScale = p.RowScale
 	return p
 }
@@ -52,12 +48,8 @@ func NewLaplacian(adjacency *CSR) *Laplacian {
 // NewRowLaplacian returns the row-stochastic form P = D̃^-1 (A+I), the mean over
 // a node and its neighbours. Requirements and cost are as for NewLaplacian.
 func NewRowLaplacian(adjacency *CSR) *Laplacian {
-	p := &Laplacian{Adjacency: adjacency}
-	p.RowScale = make([]float32, p.Nodes())
+	p := newLaplacian(adjacency, func(degree float64) float64 { return degree })
 	p.ColScale = slices.Repeat([]float32{1}, p.Nodes())
-	for i := range p.RowScale {
-		p.RowScale[i] = float32(1 / selfLoopedDegree(adjacency, i))
-	}
 	return p
 }
 
@@ -70,10 +62,16 @@ func NewDirectedLaplacian(adjacency *CSR) *Laplacian {
 	return p
 }
 
-// selfLoopedDegree returns d̃_i, the i-th row sum of A+I.
-func selfLoopedDegree(a *CSR, i int) float64 {
-	sum, _ := a.sumRow(i, 1, 0)
-	return sum
+// newLaplacian returns a Laplacian whose row scales are 1/f(d̃_i) for the row sums d̃ of A+I, without
+// column scales.
+func newLaplacian(adjacency *CSR, f func(degree float64) float64) *Laplacian {
+	p := &Laplacian{Adjacency: adjacency}
+	p.RowScale = memory.Large(p.Nodes()) // read at random by samplers
+	for i := range p.RowScale {
+		degree, _ := adjacency.sumRow(i, 1, 0)
+		p.RowScale[i] = float32(1 / f(degree))
+	}
+	return p
 }
 
 // Nodes returns the number of rows and columns of P, 0 without an adjacency
@@ -135,17 +133,18 @@ func (p *Laplacian) RowSums(ctx context.Context) ([]float32, error) {
 // eachOwn calls f, on all cores, for the rows that this process holds, and gathers values from all
 // processes; each node has the same number of them.
 func (p *Laplacian) eachOwn(ctx context.Context, values []float32, f func(i int)) error {
-	bounds, rank := []int{0, p.Nodes()}, 0
+	lo, hi := 0, p.Nodes()
 	if p.Share != nil {
-		bounds, rank = p.Share.Bounds, p.Share.Rank
+		lo, hi = p.Share.Own()
 	}
-	err := eachRow(ctx, bounds[rank+1]-bounds[rank], func(k int) error {
-		f(bounds[rank] + k)
+	err := eachRow(ctx, hi-lo, func(k int) error {
+		f(lo + k)
 		return nil
 	})
 	if p.Share == nil {
 		return err
 	}
+	bounds := p.Share.Bounds
 	parts, width := make([][]float32, len(bounds)-1), len(values)/max(p.Nodes(), 1)
 	for r := range parts {
 		parts[r] = values[bounds[r]*width : bounds[r+1]*width]
@@ -206,7 +205,7 @@ func (p *Laplacian) Validate() error {
 		return fmt.Errorf("graph: Laplacian of %d nodes has %d row and %d column scales: %w", n, len(p.RowScale), len(p.ColScale), ErrInvalid)
 	}
 	for i := range n {
-		if r, c := p.RowScale[i], p.ColScale[i]; !(r > 0) || !(c > 0) || !finite(r) || !finite(c) {
+		if r, c := p.RowScale[i], p.ColScale[i]; !(min(r, c) > 0) || !finite(max(r, c)) {
 			return fmt.Errorf("graph: Laplacian node %d has scales %v and %v, want positive and finite: %w", i, r, c, ErrInvalid)
 		}
 	}

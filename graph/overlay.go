@@ -286,22 +286,18 @@ func (o *Overlay) setFeatures(v int32, values []float32) {
 // remove removes nodes with their edges.
 func (o *Overlay) remove(nodes []int32) {
 	nodes = slices.Sorted(slices.Values(nodes))
-	var edges []Edge // some may be twice here
 	for _, v := range nodes {
-		for _, u := range o.row(v).neighbors {
-			edges = append(edges, Edge{U: v, V: u})
+		for _, u := range slices.Backward(o.row(v).neighbors) { // setEdge removes the last one each time
+			o.setEdge(Edge{U: v, V: u}, 0)
 		}
 	}
 	for u := int32(0); o.base.Directed && len(nodes) > 0 && int(u) < o.nodes; u++ { // who reads them
 		neighbors, _ := o.Row(u)
-		for _, v := range neighbors {
+		for _, v := range slices.Backward(neighbors) {
 			if _, removed := slices.BinarySearch(nodes, v); removed {
-				edges = append(edges, Edge{U: u, V: v})
+				o.setEdge(Edge{U: u, V: v}, 0)
 			}
 		}
-	}
-	for _, edge := range edges {
-		o.setEdge(edge, 0)
 	}
 	for _, v := range nodes { // one that is there twice is an error
 		row := o.row(v)
@@ -322,7 +318,7 @@ func (o *Overlay) Finish() error {
 
 // scales returns the scales of the row and the column of P of a node with this row.
 func (o *Overlay) scales(row *overlayRow) (scale, column float32) {
-	degree, p := 1.0, o.base // the row sum of A+I, summed as selfLoopedDegree does
+	degree, p := 1.0, o.base // the row sum of A+I, summed as newLaplacian does
 	for _, w := range row.weights {
 		degree += float64(w)
 	}
