@@ -64,8 +64,9 @@ func (s *ASGCN) setUp() error {
 		importance.RowNorms = make([]float32, n)
 		s.setScores(importance.RowNorms)
 	}
-	s.sampler.Laplacian, s.sampler.Sizes, s.sampler.Importance, s.sampler.Draw = s.Laplacian, s.Sizes, importance, WithReplacement{}
-	return s.sampler.setUp()
+	l := &s.sampler
+	l.Laplacian, l.Sizes, l.Importance, l.Draw = s.Laplacian, s.Sizes, importance, WithReplacement{}
+	return l.setUp()
 }
 
 // setScores sets scores to x·w, and g to |x·w| + 1.
@@ -125,7 +126,7 @@ func (s *ASGCN) Gradient(block *graph.Block, squares, grad []float32) error {
 	if len(grad) == 0 || len(grad) != s.Parameters() || len(squares) != len(block.Src) || len(block.Dst) == 0 {
 		return fmt.Errorf("samplers: ASGCN: a gradient of %d values for %d parameters, from %d norms for %d nodes", len(grad), s.Parameters(), len(squares), len(block.Src))
 	}
-	h := s.sampler.pool.Get().(*workspace)
+	h := s.sampler.workspace()
 	defer s.sampler.pool.Put(h)
 	h.walk(s.Laplacian, block.Dst)
 	norms, g := h.columnNorms2(block.Dst), func(node int32) float64 { return math.Abs(float64(s.scores[node])) + 1 }

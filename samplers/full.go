@@ -25,7 +25,7 @@ func (s *Full) Prepare() error { return s.prepare(s, s.Laplacian, s.Depth, nil, 
 
 // SampleLayer implements LayerSampler; it does not use rng. Cost: O(nonzeros of the rows).
 func (s *Full) SampleLayer(batch *MiniBatch, at int, rows []int32, _ *rand.Rand) error {
-	w := s.pool.Get().(*workspace)
+	w := s.workspace()
 	defer s.pool.Put(w)
 	w.fillAll(s.Laplacian, rows, batch.Blocks[at])
 	return nil

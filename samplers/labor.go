@@ -42,7 +42,7 @@ func (s *Labor) Prepare() error { return s.prepare(s, s.Laplacian, len(s.Sizes),
 
 // SampleLayer implements LayerSampler.
 func (s *Labor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
-	w := s.pool.Get().(*workspace)
+	w := s.workspace()
 	defer s.pool.Put(w)
 	w.walk(s.Laplacian, rows)
 	uniform, local := resize(&w.values, len(w.nodes)), resize(&w.local, len(w.nodes)) // r_t

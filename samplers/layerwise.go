@@ -86,7 +86,7 @@ func (s *LayerWise) setUp() (err error) {
 // SampleLayer implements LayerSampler. A layer draws its size, or all candidates of
 // positive probability if these are fewer.
 func (s *LayerWise) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
-	w := s.pool.Get().(*workspace)
+	w := s.workspace()
 	defer s.pool.Put(w)
 	population, err := s.candidates(w, rows)
 	if err != nil {

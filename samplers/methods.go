@@ -108,7 +108,7 @@ func Configure(s Sampler, config Config) (Sampler, error) {
 
 // apply sets the fields of s that c has.
 func (c *Config) apply(s Sampler) error {
-	sizes, err := c.layerSizes()
+	sizes, err := c.layerSizes() // the error is not one of a sampler without sizes
 	switch s := s.(type) {
 	case *LayerWise:
 		s.Laplacian, s.Train, s.Sizes, s.KeepSelf = c.Laplacian, c.Train, sizes, c.KeepSelf
@@ -121,11 +121,9 @@ func (c *Config) apply(s Sampler) error {
 	case *Labor:
 		s.Laplacian, s.Sizes = c.Laplacian, sizes
 	case *Full:
-		s.Laplacian, s.Depth = c.Laplacian, c.Layers
-		return nil
+		s.Laplacian, s.Depth, err = c.Laplacian, c.Layers, nil
 	case *Subgraph:
-		s.Laplacian, s.Depth, s.Train = c.Laplacian, c.Layers, c.Train
-		return nil
+		s.Laplacian, s.Depth, s.Train, err = c.Laplacian, c.Layers, c.Train, nil
 	}
 	return err
 }
@@ -148,9 +146,7 @@ const (
 	sourceLABOR     = "Balin & Çatalyürek, NeurIPS 2023, arXiv:2210.13339"
 	sourceMVS       = "Cong, Forsati, Kandemir & Mahdavi, KDD 2020, arXiv:2006.13866"
 	sourceVRGCN     = "Chen, Zhu & Song, ICML 2018, arXiv:1710.10568"
-)
 
-const (
 	nodesALayer     = "nodes a layer"
 	neighboursANode = "neighbours a node"
 )

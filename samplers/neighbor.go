@@ -106,7 +106,7 @@ func (s *Neighbor) setUp() (err error) {
 
 // SampleLayer implements LayerSampler.
 func (s *Neighbor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
-	w := s.pool.Get().(*workspace)
+	w := s.workspace()
 	defer s.pool.Put(w)
 	block, k := batch.Blocks[at], sizeAt(s.Sizes, at)
 	if s.full(at) {

@@ -60,6 +60,9 @@ func (p *preparation) prepare(s Sampler, l *graph.Laplacian, layers int, sizes [
 	return err
 }
 
+// workspace returns memory that no other call uses. The caller puts it back into the pool.
+func (p *preparation) workspace() *workspace { return p.pool.Get().(*workspace) }
+
 var errUnprepared = errors.New("samplers: the sampler is not prepared: call samplers.Prepare before its first batch")
 
 // checkSeeds returns an error before Prepare, and the one of CheckSeeds.
@@ -67,7 +70,7 @@ func (p *preparation) checkSeeds(seeds []int32) error {
 	if !p.done {
 		return errUnprepared
 	}
-	w := p.pool.Get().(*workspace)
+	w := p.workspace()
 	defer p.pool.Put(w)
 	return w.sample.set.check("seed", seeds, p.graphNodes)
 }

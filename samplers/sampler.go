@@ -75,7 +75,8 @@ func (b *MiniBatch) Reset(layers int) {
 	}
 	b.Blocks, b.LossWeights, b.Prefetched = b.Blocks[:0], b.LossWeights[:0], false
 	for _, m := range b.memory[:layers] {
-		m.block.Control, m.block.ColScale, m.block.NoiseScale = nil, m.block.ColScale[:0], m.block.NoiseScale[:0]
-		b.Blocks = append(b.Blocks, &m.block)
+		block := &m.block
+		block.Control, block.ColScale, block.NoiseScale = nil, block.ColScale[:0], block.NoiseScale[:0]
+		b.Blocks = append(b.Blocks, block)
 	}
 }

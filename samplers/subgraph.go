@@ -103,7 +103,7 @@ func (s *Subgraph) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, ba
 	if err := cmp.Or(ctx.Err(), s.checkSeeds(seeds)); err != nil {
 		return err
 	}
-	w := s.pool.Get().(*workspace)
+	w := s.workspace()
 	defer s.pool.Put(w)
 	w.begin(s.laplacian, nil)
 	s.law.draw(w, len(seeds), rng)
@@ -116,11 +116,8 @@ func (s *Subgraph) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, ba
 		top = batch.Blocks[1]
 		s.keepOutputs(w, block, top)
 	}
-	batch.Blocks = batch.Blocks[:0]
-	for range s.Depth - 1 {
-		batch.Blocks = append(batch.Blocks, block)
-	}
-	batch.Blocks = append(batch.Blocks, top)
+	fill(resize(&batch.Blocks, s.Depth), block)
+	batch.Blocks[s.Depth-1] = top
 	return nil
 }
 

@@ -63,15 +63,27 @@ func (o *InOrder) Propagate(ctx context.Context, dst []float32, p *graph.Laplaci
 	if tile < 1 {
 		tile = max(inOrderTile*x.Rows/max(int(x.Bytes()), 1), 1)
 	}
-	ahead := readAhead{x: x}
-	defer ahead.reading.Wait()
-	ahead.read(0, min(tile, n))
+	var ids []int32
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	read := func(lo, hi int) { // on a goroutine: the call that starts to read many rows takes time
+		if x.Prefetch == nil || lo >= hi {
+			return
+		}
+		reading.Wait()
+		ids = ids[:0]
+		for i := lo; i < hi; i++ {
+			ids = append(ids, int32(i))
+		}
+		reading.Go(func() { x.Prefetch(ids) })
+	}
+	read(0, min(tile, n))
 	for lo := 0; lo < n; lo += tile {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		hi := min(lo+tile, n)
-		ahead.read(hi, min(hi+tile, n))
+		read(hi, min(hi+tile, n))
 		withScratch(len(rows), grain(width*4), width, func(s *halfScratch, i int) {
 			entries.next(&s.row, p, i, rows[i], hi)
 			if len(s.row.Idx) > 0 {
@@ -156,25 +168,4 @@ func (e *orderedEntries) next(row *graph.CSR, p *graph.Laplacian, i int, r int32
 	}
 	e.done[i] = int32(last)
 	appendEntries(row, p, r, columns[first:last], first)
-}
-
-// readAhead reads rows of features on a goroutine of its own, since the call that starts to
-// read many takes time.
-type readAhead struct {
-	x       *graph.Features
-	ids     []int32
-	reading sync.WaitGroup
-}
-
-// read starts to read rows lo to hi, after the last call's.
-func (r *readAhead) read(lo, hi int) {
-	if r.x.Prefetch == nil || lo >= hi {
-		return
-	}
-	r.reading.Wait()
-	r.ids = r.ids[:0]
-	for i := lo; i < hi; i++ {
-		r.ids = append(r.ids, int32(i))
-	}
-	r.reading.Go(func() { r.x.Prefetch(r.ids) })
 }

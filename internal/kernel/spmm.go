@@ -27,10 +27,7 @@ func SpMM(dst []float32, a *graph.CSR, x []float32, width int) {
 func SpMMGather(dst []float32, a *graph.CSR, ids []int32, x []float32, width int) {
 	checkLen("SpMMGather", "dst", len(dst), a.Rows*width)
 	checkLen("SpMMGather", "ids", len(ids), a.Cols)
-	rows := 0
-	if width > 0 {
-		rows = len(x) / width
-	}
+	rows := len(x) / max(width, 1)
 	checkIDs("SpMMGather", ids[:a.Cols], rows)
 	spmm(dst, a, ids[:a.Cols], rows, x, width)
 }
