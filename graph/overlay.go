@@ -224,26 +224,25 @@ func (o *Overlay) put(v int32, row *overlayRow) {
 
 // row returns the row of v to change; of a node that is not there it is an empty one.
 func (o *Overlay) row(v int32) *overlayRow {
-	row := o.edited[v]
-	switch {
-	case row != nil && !row.removed:
-	case !o.Has(v):
+	if row := o.edited[v]; row != nil && !row.removed {
+		return row
+	}
+	if !o.Has(v) {
 		o.fail("there is no node %d", v)
 		return new(overlayRow)
-	default:
-		neighbors, weights := o.Row(v)
-		row = &overlayRow{neighbors: slices.Clone(neighbors), weights: slices.Clone(weights)}
-		if weights == nil {
-			row.weights = slices.Repeat([]float32{1}, len(neighbors))
-		}
-		scale, column, _ := o.at(v)
-		if old := o.changed(v); old != nil {
-			row.features = old.features
-		} else if r, c := o.scales(row); r != scale || c != column {
-			o.fail("node %d has scales of its own: changes need a Laplacian of NewLaplacian or NewRowLaplacian", v)
-		}
-		o.put(v, row)
 	}
+	neighbors, weights := o.Row(v)
+	row := &overlayRow{neighbors: slices.Clone(neighbors), weights: slices.Clone(weights)}
+	if weights == nil {
+		row.weights = slices.Repeat([]float32{1}, len(neighbors))
+	}
+	scale, column, _ := o.at(v)
+	if old := o.changed(v); old != nil {
+		row.features = old.features
+	} else if r, c := o.scales(row); r != scale || c != column {
+		o.fail("node %d has scales of its own: changes need a Laplacian of NewLaplacian or NewRowLaplacian", v)
+	}
+	o.put(v, row)
 	return row
 }
 
