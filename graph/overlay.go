@@ -287,14 +287,14 @@ func (o *Overlay) remove(nodes []int32) {
 	nodes = slices.Sorted(slices.Values(nodes))
 	for _, v := range nodes {
 		for _, u := range slices.Backward(o.row(v).neighbors) { // setEdge removes the last one each time
-			o.setEdge(Edge{U: v, V: u}, 0)
+			o.setEdge(Edge{v, u}, 0)
 		}
 	}
 	for u := int32(0); o.base.Directed && len(nodes) > 0 && int(u) < o.nodes; u++ { // who reads them
 		neighbors, _ := o.Row(u)
 		for _, v := range slices.Backward(neighbors) {
 			if _, removed := slices.BinarySearch(nodes, v); removed {
-				o.setEdge(Edge{U: u, V: v}, 0)
+				o.setEdge(Edge{u, v}, 0)
 			}
 		}
 	}

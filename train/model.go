@@ -3,6 +3,7 @@ package train
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -66,7 +67,7 @@ func parametersOf(m Model) ([]parameter, error) {
 		seen[n.Name()] = true
 		params = append(params, parameter{
 			Name:   n.Name(),
-			Shape:  append([]int(nil), dense.Shape()...),
+			Shape:  slices.Clone(dense.Shape()),
 			node:   n,
 			values: dense.Float32s(),
 		})

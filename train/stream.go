@@ -113,7 +113,7 @@ type drawer struct {
 }
 
 func newDrawer(s *Stream) *drawer {
-	d := &drawer{stream: s, order: append([]int32(nil), s.Train...), epoch: -1}
+	d := &drawer{stream: s, order: slices.Clone(s.Train), epoch: -1}
 	d.rng = rand.New(&d.source)
 	return d
 }
