@@ -128,8 +128,7 @@ func (s *source) dense(key string, rows any) {
 
 // setFeatures takes features of a file, which must be finite.
 func (r *reader) setFeatures(name string, x *graph.Features) {
-	err := x.Validate(r.ctx)
-	check(err == nil, name, "%w", err)
+	tryIn(name, x.Validate(r.ctx))
 	r.Features = x
 }
 

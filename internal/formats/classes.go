@@ -18,8 +18,7 @@ import (
 // setLabels takes labels of a file. They have names only if the labels of the file are numbered here.
 func (r *reader) setLabels(file string, y *graph.Labels) {
 	check(y.Outputs() > 0, file, "no labels")
-	err := y.Validate()
-	check(err == nil, file, "%w", err)
+	tryIn(file, y.Validate())
 	most := MostClasses(y.Nodes())
 	check(y.Classes <= most, file, "%d classes, more than the %d that are read for %d nodes", y.Classes, most, y.Nodes())
 	if r.Labels = y; y.Names != nil {

@@ -335,13 +335,8 @@ func (e *edgeList) tables(role string) []*part {
 
 // addArray adds an array with a row for each node.
 func (e *edgeList) addArray(path, role string, rows int) {
-	e.parts = append(e.parts, &part{
-		File:    &table.File{Path: path},
-		role:    role,
-		header:  isHeader,
-		content: content{rows: rows},
-		key:     -1,
-	})
+	p := e.keyed(role, path, nil)
+	p.rows, p.key = rows, -1
 	e.note("%s from %s: an array of %d rows, in node order", role, path, rows)
 }
 

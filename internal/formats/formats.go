@@ -93,6 +93,9 @@ func try(err error) {
 	}
 }
 
+// tryIn ends the reading if there is an error of a file, or of a place in it.
+func tryIn(name string, err error) { check(err == nil, name, "%w", err) }
+
 // must returns a value, if there is no error.
 func must[T any](value T, err error) T {
 	try(err)

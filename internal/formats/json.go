@@ -216,11 +216,9 @@ func (l *jsonLists) makeColumns(form string) {
 		check(len(list) == l.width, l.path, "node %s has %d numbers, the first node %d (lists=multi-hot)", quotedID(l.ids[k]), len(list), l.width)
 		columns := list[:0]
 		for j, place := range list {
-			switch kind := l.kinds[place]; kind {
-			case "0":
-			case "1":
+			if kind := l.kinds[place]; kind == "1" {
 				columns = append(columns, int32(j))
-			default:
+			} else if kind != "0" {
 				check(false, l.path, "node %s: lists=multi-hot, but the lists hold more than 0 and 1: %.40q", quotedID(l.ids[k]), kind)
 			}
 		}

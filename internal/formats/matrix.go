@@ -23,7 +23,7 @@ func newBuilder(name string, nodes int, edges int64) *graph.Builder {
 	what := fmt.Sprintf("datasets: %s: a graph of %d nodes", name, nodes)
 	try(memory.Check(what, nodeBytes*int64(nodes)+edgeBytes*edges))
 	b, err := graph.NewBuilder(nodes)
-	check(err == nil, name, "%w", err)
+	tryIn(name, err)
 	return b
 }
 
@@ -60,8 +60,7 @@ func (s *source) csr(prefix string, rows, cols int, weighted bool) *graph.CSR {
 	if weighted {
 		m.Val = vector[float32](s, prefix+"data")
 	}
-	err := m.Validate()
-	check(err == nil, s.name, "%s{indptr,indices,data}: %w", prefix, err)
+	tryIn(s.name+": "+prefix+"{indptr,indices,data}", m.Validate())
 	return m
 }
 

@@ -35,7 +35,13 @@ func OGB(ctx context.Context, dir string, o Options) (*Set, error) {
 	if b, err := OpenOGBBinary(ctx, dir, o); err != nil {
 		return nil, err
 	} else if b != nil {
-		return b.inMemory(ctx)
+		return readSet(ctx, b.data, Options{}, func(r *reader) { // the edges and the features, too
+			r.Set = b.Set
+			builder := newBuilder(b.data, b.Nodes, b.Edges)
+			try(b.EachEdges(ctx, builder.AddEdges))
+			r.build(builder)
+			r.archive(b.data).dense("node_feat", b.Nodes)
+		})
 	}
 	return readSet(ctx, dir, o, func(r *reader) {
 		f := &ogbFolder{reader: r, dir: dir}
@@ -326,8 +332,7 @@ func (b *OGBBinary) EachEdges(ctx context.Context, f func([]graph.Edge) error) e
 			for k := range edges {
 				edges[k] = graph.Edge{U: u[k], V: v[k]}
 			}
-			err := f(edges)
-			check(err == nil, b.data, "edge_index: edges from %d on: %w", at, err)
+			tryIn(fmt.Sprintf("%s: edge_index: edges from %d on", b.data, at), f(edges))
 		}
 	})
 }
@@ -342,8 +347,7 @@ func (b *OGBBinary) EachFeatures(ctx context.Context, f func(rows []float32) err
 			rows := buffer[:min(count, b.Nodes-at)*b.Width]
 			try(npy.Read(ctx, a, rows))
 			x := graph.Features{Rows: len(rows) / b.Width, Cols: b.Width, Data: rows}
-			err := x.Validate(ctx)
-			check(err == nil, a.Name(), "rows from %d on: %w", at, err)
+			tryIn(fmt.Sprintf("%s: rows from %d on", a.Name(), at), x.Validate(ctx))
 			try(f(rows))
 		}
 	})
@@ -353,15 +357,4 @@ func (b *OGBBinary) EachFeatures(ctx context.Context, f func(rows []float32) err
 func (b *OGBBinary) read(ctx context.Context, f func(s *source)) error {
 	_, err := readSet(ctx, b.data, Options{}, func(r *reader) { f(r.archive(b.data)) })
 	return err
-}
-
-// inMemory reads the edges and the features too.
-func (b *OGBBinary) inMemory(ctx context.Context) (*Set, error) {
-	return readSet(ctx, b.data, Options{}, func(r *reader) {
-		r.Set = b.Set
-		builder := newBuilder(b.data, b.Nodes, b.Edges)
-		try(b.EachEdges(ctx, builder.AddEdges))
-		r.build(builder)
-		r.archive(b.data).dense("node_feat", b.Nodes)
-	})
 }

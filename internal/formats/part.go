@@ -27,10 +27,11 @@ type part struct {
 	inOrder bool     // the SPEC says that the rows are in node order
 	index   bool     // the first column is pandas' index
 
-	ends []int // the columns that can hold ids: two of the edges, one of other tables, or none
-	ids  []int32
-	set  idSet // of the ids, without the first line's unless it is data
-	key  int   // the column of the ids of a table of nodes; −1: the rows are in node order
+	idColumns int   // of ids: two of the edges, one of other tables
+	ends      []int // the columns that can hold ids: idColumns of them, or none
+	ids       []int32
+	set       idSet // of the ids, without the first line's unless it is data
+	key       int   // the column of the ids of a table of nodes; −1: the rows are in node order
 }
 
 type headerState int
@@ -54,9 +55,9 @@ type content struct {
 // openPart opens a table and finds how it is written. Tables of nodes can share a file. Edges may
 // have no data.
 func (e *edgeList) openPart(role, path string) *part {
-	p := &part{role: role, key: -1}
+	p := &part{role: role, key: -1, idColumns: 2}
 	if role != "edges" {
-		p.prefix = role + "-"
+		p.prefix, p.idColumns = role+"-", 1
 	}
 	if k := slices.IndexFunc(e.parts, func(o *part) bool { return filepath.Clean(o.Path) == filepath.Clean(path) && o.role != "edges" }); k >= 0 {
 		p.File, p.content = e.parts[k].File, e.parts[k].content
@@ -72,11 +73,10 @@ func (e *edgeList) openPart(role, path string) *part {
 		check(role != "edges", path, "columns=%s: want columns=FROM,TO", columns)
 	}
 	named := slices.ContainsFunc(p.wanted, func(name string) bool { return !isNumber(name) && p.named(name) >= 0 })
-	switch header := e.keys[p.prefix+"header"]; {
-	case p.Parquet || header == "1" || header == "" && named:
+	header := e.keys[p.prefix+"header"]
+	p.header = map[string]headerState{"0": isData, "1": isHeader}[header]
+	if p.Parquet || header == "" && named {
 		p.header = isHeader
-	case header == "0":
-		p.header = isData
 	}
 	return p
 }
@@ -194,23 +194,16 @@ func (p *part) counted(from int) bool {
 func (e *edgeList) findEnds(p *part) {
 	name := string(p.First[0])
 	p.index = (name == "" || name == "Unnamed: 0") && p.Width > 1 && p.counted(0)
-	first, number := 0, 1
-	if p.role == "edges" {
-		number = 2
-	}
-	if p.index {
-		first = 1
-	}
+	rest := p.others()
 	switch {
 	case len(p.wanted) > 0 && !p.inOrder:
-		check(len(p.wanted) > 1 || number < 2, p.Path, "columns=%s names one column: want columns=FROM,TO", p.wanted[0])
-		p.ends = p.columns(p.wanted)
-		p.ends = p.ends[:min(number, len(p.ends))]
+		check(len(p.wanted) >= p.idColumns, p.Path, "columns=%s names one column: want columns=FROM,TO", p.wanted[0])
+		p.ends = p.columns(p.wanted)[:p.idColumns]
 	case p.inOrder, p.Width == 1 && p.role != "nodes" && p.role != "edges":
-	case first+number > p.Width:
+	case len(rest) < p.idColumns:
 		p.ask(" is not two node ids")
 	default:
-		p.ends = []int{first, first + 1}[:number]
+		p.ends = rest[:p.idColumns]
 	}
 }
 

@@ -79,9 +79,9 @@ func (p *planetoid) compare(part, what string, got int, other string, want int) 
 // load reads the value of a pickle.
 func (p *planetoid) load(part string) any {
 	raw, err := regularfile.Read(p.prefix + part)
-	check(err == nil, "planetoid", "%w", err)
+	tryIn("planetoid", err)
 	v, err := pickle.Load(p.ctx, string(raw), pickle.ArrayClasses())
-	check(err == nil, p.prefix+part, "%w", err)
+	tryIn(p.prefix+part, err)
 	return v
 }
 

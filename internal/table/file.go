@@ -103,21 +103,11 @@ func cutShort(err error) error {
 	return err
 }
 
-// next returns the next block after the first line of data, io.EOF after the last one.
-func (f *File) next() (Block, error) {
-	if b := f.head; len(b.Data) > 0 {
-		f.head = Block{}
-		return b, nil
-	}
-	return f.source()
-}
-
 // nextText returns the next block of a text. It ends with a line.
 func (f *File) nextText() (Block, error) {
-	data, err := make([]byte, 0, blockSize+1<<12), error(nil) // with room for the end of a line
-	for n := 0; err == nil && len(data) < blockSize; data = data[:len(data)+n] {
-		n, err = f.Text.Read(data[len(data):blockSize])
-	}
+	block := bytes.NewBuffer(make([]byte, 0, blockSize+1<<12)) // with room for the end of a line
+	_, err := io.CopyN(block, f.Text, blockSize)
+	data := block.Bytes()
 	for err == nil && data[len(data)-1] != '\n' && len(data) <= blockSize+longestLine {
 		var rest []byte
 		if rest, err = f.Text.ReadSlice('\n'); err == bufio.ErrBufferFull {

@@ -84,7 +84,10 @@ func EachRows[T any](ctx context.Context, f *File, parse func(r *Rows) T, consum
 	running.Go(func() {
 		defer close(order)
 		for {
-			block, err := f.next()
+			block, err := f.head, error(nil)
+			if f.head = (Block{}); len(block.Data) == 0 {
+				block, err = f.source()
+			}
 			if err == io.EOF {
 				return
 			}

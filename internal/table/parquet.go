@@ -85,10 +85,9 @@ func (f *File) nextRows(rows parquet.Rows, columns []parquetColumn, buffer []par
 				if c.place > 0 {
 					b.Data = append(b.Data, unit)
 				}
-				if c.place < 0 || v.IsNull() {
-					continue
+				if c.place >= 0 && !v.IsNull() {
+					b.Data = appendValue(b.Data, v, c.unsigned)
 				}
-				b.Data = appendValue(b.Data, v, c.unsigned)
 			}
 			b.Data = append(b.Data, '\n')
 			f.number++
