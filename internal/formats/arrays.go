@@ -116,7 +116,7 @@ func masked[T int32 | string](mask []T, out T) (nodes []int32) {
 // zeros makes a matrix of zeros, if it fits in memory.
 func zeros(what string, rows, cols int) []float32 {
 	what = fmt.Sprintf("datasets: %s: %d×%d numbers", what, rows, cols)
-	try(memory.Check(what, memory.Product(int64(rows), int64(cols), 4)))
+	try(memory.Check(what, memory.Product(rows, cols, 4)))
 	return make([]float32, rows*cols)
 }
 

@@ -70,11 +70,10 @@ func (r *reader) namedLabels(file string, names []string, minus bool) {
 	if _, one := kinds["1"]; !minus && !(one && len(kinds) == 2) {
 		delete(kinds, "-1")
 	}
-	y := &graph.Labels{Classes: len(kinds), Names: numberKinds(kinds), Class: make([]int32, len(names))}
+	y := &graph.Labels{Classes: len(kinds), Names: numberKinds(kinds), Class: slices.Repeat([]int32{-1}, len(names))}
 	for i, name := range names {
-		class, known := kinds[name]
-		if y.Class[i] = class; !known {
-			y.Class[i] = -1
+		if class, known := kinds[name]; known {
+			y.Class[i] = class
 		}
 	}
 	r.setLabels(file, y)

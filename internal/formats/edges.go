@@ -178,7 +178,7 @@ func (e *edgeList) findWeightColumn() {
 	p, key := e.edges, e.keys["weights"]
 	e.weight = -1
 	last := p.example()[p.Width-1]
-	dictionary := len(last) > 1 && last[0] == '{' && last[len(last)-1] == '}'
+	dictionary := table.IsDictionary(last)
 	rest := p.others(p.ends...)
 	numeric := slices.DeleteFunc(slices.Clone(rest), func(j int) bool { return !p.counts[j].numeric() })
 	named := slices.IndexFunc(numeric, func(j int) bool { return bytes.EqualFold(p.First[j], []byte("weight")) && p.header != isData })

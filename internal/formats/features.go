@@ -131,15 +131,12 @@ func (e *edgeList) makeFeatures() {
 // isLabel tells whether a column of features is read as the label: it is one of the same
 // table, or, if the SPEC does not pick it, has the label's name.
 func (e *edgeList) isLabel(p *part, column int) bool {
-	for _, l := range e.tables("labels") {
+	return slices.ContainsFunc(e.tables("labels"), func(l *part) bool {
 		headers := l.header == isHeader && p.header == isHeader
 		same := l.File == p.File || headers && l.firstLine() == p.firstLine()
 		named := headers && len(p.wanted) == 0 && slices.ContainsFunc(e.labelColumns, func(j int) bool { return l.title(j) == p.title(column) })
-		if same && slices.Contains(e.labelColumns, column) || !same && named {
-			return true
-		}
-	}
-	return false
+		return same && slices.Contains(e.labelColumns, column) || !same && named
+	})
 }
 
 // texts returns the different texts in columns without numbers, up to one more than become
@@ -195,7 +192,7 @@ func (e *edgeList) newColumn(p *part, column int, texts map[string]bool) *tableC
 // readColumns reads the columns of one table, and says what each is.
 func (e *edgeList) readColumns(p *part) {
 	columns := e.valueColumns(p)
-	size := memory.Product(int64(len(columns)), int64(e.order.nodes), 4)
+	size := memory.Product(len(columns), e.order.nodes, 4)
 	try(memory.Check("datasets: "+p.Path+": its columns", size))
 	var made []*tableColumn
 	texts := e.texts(p, columns)

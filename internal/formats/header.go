@@ -104,10 +104,8 @@ func (e *edgeList) knownNodes() int {
 // findHeaders decides what the first lines are, until nothing changes.
 func (e *edgeList) findHeaders() {
 	for _, p := range e.parts { // the edges come first
-		if p.First != nil {
-			if state := p.ownHeader(e.knownNodes()); state != unsure {
-				e.takeFirst(p, state)
-			}
+		if state := p.ownHeader(e.knownNodes()); state != unsure && p.First != nil {
+			e.takeFirst(p, state)
 		}
 	}
 	for _, verdict := range []headerState{isData, isHeader} {

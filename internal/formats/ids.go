@@ -89,8 +89,7 @@ func (n *nodeIDs) hashed(id []byte, hash uint32) int32 {
 	n.r.take(entry + growth*len(id))
 	handle := ^int32(n.names.Len())
 	*s = idSlot{hash, handle, uint64(len(n.names.Text))<<24 | uint64(len(id))}
-	n.names.Text = append(n.names.Text, id...)
-	n.names.Ends = append(n.names.Ends, int64(len(n.names.Text)))
+	n.names.Append(string(id))
 	if 2*n.names.Len() > len(n.slots) {
 		old := n.slots
 		n.slots = make([]idSlot, 2*len(old))

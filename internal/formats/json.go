@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/table"
 )
 
 // jsonFile is an open file of JSON. Its methods end the reading at a fault, and name the byte and
@@ -23,9 +24,8 @@ import (
 // in memory, so reading fails within a value that is longer than longestValue.
 type jsonFile struct {
 	*jsontext.Decoder
+	*table.File
 	ctx  context.Context
-	path string
-	text io.Reader
 	read int64 // bytes
 	ids  bool  // the keys are ids of nodes
 }
@@ -38,7 +38,7 @@ func (f *jsonFile) Read(b []byte) (int, error) {
 	if f.read-f.InputOffset() > longestValue {
 		return 0, fmt.Errorf("a value of more than %d bytes", longestValue)
 	}
-	n, err := f.text.Read(b)
+	n, err := f.Text.Read(b)
 	f.read += int64(n)
 	return n, err
 }
@@ -61,7 +61,7 @@ func (f *jsonFile) check(good bool, format string, args ...any) {
 			}
 			break
 		}
-		check(false, f.path, "byte %d, %s: %w", f.InputOffset(), place, err)
+		check(false, f.Path, "byte %d, %s: %w", f.InputOffset(), place, err)
 	}
 }
 
@@ -85,7 +85,7 @@ func (f *jsonFile) value(to any) {
 // may be larger than memory. visit must take exactly one value from the file. A repeated
 // key is an error.
 func (r *reader) eachMember(path string, visit func(key string, f *jsonFile)) {
-	f := &jsonFile{ctx: r.ctx, path: path, text: r.open(path, false).Text}
+	f := &jsonFile{File: r.open(path, false), ctx: r.ctx}
 	f.Decoder = jsontext.NewDecoder(f)
 	f.elements('{', func() { visit(f.token().String(), f) })
 	_, err := f.ReadToken()

@@ -64,17 +64,17 @@ func (s *source) csr(prefix string, rows, cols int, weighted bool) *graph.CSR {
 	return m
 }
 
-// ones tells whether all values are 1.
-func ones(values []float32) bool {
-	return !slices.ContainsFunc(values, func(v float32) bool { return v != 1 })
+// dropOnes drops the values of a matrix if all are 1.
+func dropOnes(m *graph.CSR) {
+	if !slices.ContainsFunc(m.Val, func(v float32) bool { return v != 1 }) {
+		m.Val = nil
+	}
 }
 
 // adjacency makes m the graph, without self-loops and repeated entries. If m is an adjacency matrix
 // already, it becomes the graph; otherwise a builder makes the graph. m cannot be used afterwards.
 func (s *source) adjacency(m *graph.CSR) {
-	if ones(m.Val) {
-		m.Val = nil
-	}
+	dropOnes(m)
 	if s.Direction == "" && m.ValidateAdjacency(s.ctx, false) == nil {
 		s.Graph, s.Report = m, graph.Report{Given: m.NNZ(), Edges: m.NNZ() / 2, Duplicates: m.NNZ() / 2}
 		return
@@ -173,8 +173,6 @@ func (r *reader) sparseFeatures(name string, nodes, cols, entries int, row func(
 		}
 		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
 	}
-	if ones(m.Val) {
-		m.Val = nil
-	}
+	dropOnes(m)
 	r.setFeatures(name, &graph.Features{Rows: nodes, Cols: cols, Sparse: m})
 }

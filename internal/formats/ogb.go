@@ -220,7 +220,7 @@ func (f *ogbFolder) meanEdgeFeatures(arcs []graph.Edge, n int) *graph.Features {
 		if line == 0 {
 			x.Cols = len(row)
 			what := fmt.Sprintf("datasets: %s: the means of %d features for %d nodes", path, x.Cols, n)
-			try(memory.Check(what, memory.Product(int64(n), int64(x.Cols), 8+4)))
+			try(memory.Check(what, memory.Product(n, x.Cols, 8+4)))
 			sums = make([]float64, n*x.Cols)
 		}
 		for _, node := range [...]int32{arcs[line].U, arcs[line].V} {

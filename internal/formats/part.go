@@ -27,7 +27,7 @@ type part struct {
 	inOrder bool     // the SPEC says that the rows are in node order
 	index   bool     // the first column is pandas' index
 
-	idColumns int   // of ids: two of the edges, one of other tables
+	idColumns int   // number of columns of ids: two of the edges, one of other tables
 	ends      []int // the columns that can hold ids: idColumns of them, or none
 	ids       []int32
 	set       idSet // of the ids, without the first line's unless it is data
@@ -103,9 +103,9 @@ func (p *part) columns(names []string) (found []int) {
 		j := p.named(name)
 		if j < 0 || p.header == isData {
 			check(j < 0 || isNumber(name), p.Path, "the column %q needs a header, and a key says that there is none", name)
-			number, err := strconv.Atoi(name)
-			check(err == nil && isNumber(name) && number >= 1 && number <= p.Width, p.Path, "no column %q; the first line has %.200q", name, p.firstLine())
-			j = number - 1
+			number, ok := numberID([]byte(name))
+			check(ok && number >= 1 && int(number) <= p.Width, p.Path, "no column %q; the first line has %.200q", name, p.firstLine())
+			j = int(number) - 1
 		} else {
 			again := slices.ContainsFunc(p.First[j+1:], func(cell []byte) bool { return string(cell) == name })
 			check(!again, p.Path, "two columns %q", name)

@@ -29,50 +29,45 @@ func cut(line []byte, sep byte) (cell, rest []byte, more bool) {
 	if sep != '\t' {
 		line = bytes.TrimLeft(line, " ")
 	}
-	if quoted, rest, more, ok := cutQuoted(line, sep); ok {
-		return quoted, rest, more
-	}
-	if isDictionary(line) {
+	quoted := quotedLength(line, sep)
+	if quoted == 0 && IsDictionary(line) {
 		return line, nil, false
 	}
-	cell, rest, more = bytes.Cut(line, []byte{sep})
+	cell, rest, more = bytes.Cut(line[quoted:], []byte{sep})
+	if cell = bytes.TrimSpace(cell); quoted > 0 {
+		if cell = line[1 : quoted-1]; bytes.IndexByte(cell, '"') >= 0 {
+			cell = bytes.ReplaceAll(cell, []byte(`""`), []byte(`"`))
+		}
+	}
 	if sep == ' ' {
 		rest = bytes.TrimLeft(rest, " ")
 		more = len(rest) > 0
 	}
-	return bytes.TrimSpace(cell), rest, more
+	return cell, rest, more
 }
 
-// isDictionary tells whether a text has the brackets of a dictionary.
-func isDictionary(text []byte) bool {
+// IsDictionary tells whether a text has the brackets of a dictionary.
+func IsDictionary(text []byte) bool {
 	return len(text) > 1 && text[0] == '{' && text[len(text)-1] == '}'
 }
 
-// cutQuoted is cut for a line that begins with a quote. ok says that a quote ends the cell.
-func cutQuoted(line []byte, sep byte) (cell, rest []byte, more, ok bool) {
-	if len(line) < 2 || line[0] != '"' {
-		return nil, nil, false, false
-	}
-	end := 1
-	for ; line[end] != '"' || end+1 < len(line) && line[end+1] == '"'; end++ {
-		if line[end] == '"' {
-			end++
+// quotedLength returns the length of a cell in quotes at the beginning of a line, with both
+// quotes. It is 0 if there is none, or if more than blanks follow it before the separator.
+func quotedLength(line []byte, sep byte) int {
+	for end := 1; end < len(line) && line[0] == '"'; end++ {
+		if line[end] != '"' {
+			continue
 		}
-		if end+1 == len(line) {
-			return nil, nil, false, false
+		if !bytes.HasPrefix(line[end:], []byte(`""`)) {
+			after, _, _ := bytes.Cut(line[end+1:], []byte{sep})
+			if len(bytes.Trim(after, " ")) > 0 {
+				return 0
+			}
+			return end + 1
 		}
+		end++
 	}
-	if cell = line[1:end]; bytes.IndexByte(cell, '"') >= 0 {
-		cell = bytes.ReplaceAll(cell, []byte(`""`), []byte(`"`))
-	}
-	rest = bytes.TrimLeft(line[end+1:], " ")
-	switch {
-	case len(rest) == 0:
-		return cell, nil, false, true
-	case sep == ' ' && line[end+1] == ' ':
-		return cell, rest, true, true
-	}
-	return cell, rest[1:], true, rest[0] == sep
+	return 0
 }
 
 // split appends the cells of a line.
@@ -179,7 +174,7 @@ func (f *File) findSeparator(first []byte, prefer string) {
 
 // withoutAttributes cuts off the dictionary of attributes that networkx writes after an edge.
 func withoutAttributes(line []byte) []byte {
-	if at := bytes.IndexByte(line, '{'); at > 0 && isDictionary(line[at:]) && bytes.IndexByte([]byte(" \t,;"), line[at-1]) >= 0 {
+	if at := bytes.IndexByte(line, '{'); at > 0 && IsDictionary(line[at:]) && bytes.IndexByte([]byte(" \t,;"), line[at-1]) >= 0 {
 		return bytes.TrimSpace(line[:at])
 	}
 	return line
