@@ -131,24 +131,23 @@ func (e *edgeList) parseArcs(r *table.Rows) (part arcs) {
 		}
 		part.arcs = append(part.arcs, graph.Edge{U: ends[0], V: ends[1]})
 		if e.weight >= 0 {
-			e.parseWeight(r, &part)
+			part.weights = append(part.weights, e.parseWeight(r))
 		}
 	}
 }
 
 // parseWeight reads the weight of a row.
-func (e *edgeList) parseWeight(r *table.Rows, part *arcs) {
+func (e *edgeList) parseWeight(r *table.Rows) float32 {
 	cell, there := r.Cells[e.weight], true
 	if e.attribute {
 		cell, there = attributeWeight(cell)
 	}
-	v, _ := e.edges.number(cell) // 0 if it is none
-	weight := float32(v)
+	weight, _ := e.edges.number(cell) // 0 if it is none
 	if !there || !(weight > 0) || weight-weight != 0 {
 		r.Faults.Hint = " (weights=0 leaves the weights out)"
 		r.Fault("weight %.40q, want a positive number", cell)
 	}
-	part.weights = append(part.weights, weight)
+	return float32(weight)
 }
 
 // addArcs adds the edges of a block as chunk at.

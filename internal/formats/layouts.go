@@ -26,21 +26,16 @@ func SAINT(ctx context.Context, dir string, o Options) (*Set, error) {
 		}
 		r.readClassMap(file("class_map.json"), r.nodes(), (&NodeList{Nodes: r.nodes()}).find)
 		if o.Split {
-			r.readRoles(file("role.json"))
+			r.Split = &Split{}
+			r.eachMember(file("role.json"), func(key string, f *jsonFile) { // "tr": [id, …]
+				part := slices.Index([]string{"tr", "va", "te"}, key)
+				f.check(part >= 0, "key %.40q, want tr, va or te", key)
+				f.elements('[', func() {
+					r.Split[part] = append(r.Split[part], f.node(r.nodes()))
+					f.check(len(r.Split[part]) <= r.nodes(), "more than the %d nodes", r.nodes())
+				})
+			})
 		}
-	})
-}
-
-// readRoles reads {"tr": [id, …], "va": […], "te": […]}.
-func (r *reader) readRoles(path string) {
-	r.Split = &Split{}
-	r.eachMember(path, func(key string, f *jsonFile) {
-		part := slices.Index([]string{"tr", "va", "te"}, key)
-		f.check(part >= 0, "key %.40q, want tr, va or te", key)
-		f.elements('[', func() {
-			r.Split[part] = append(r.Split[part], f.node(r.nodes()))
-			f.check(len(r.Split[part]) <= r.nodes(), "more than the %d nodes", r.nodes())
-		})
 	})
 }
 

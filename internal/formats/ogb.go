@@ -46,9 +46,7 @@ func OGB(ctx context.Context, dir string, o Options) (*Set, error) {
 	return readSet(ctx, dir, o, func(r *reader) {
 		f := &ogbFolder{reader: r, dir: dir}
 		n := f.find()
-		if o.Split {
-			f.readSplit(n)
-		}
+		f.readSplit(n)
 		f.readLabels(n)
 		if arcs := f.readEdges(n); f.nodeFeat != "" {
 			f.Features = f.matrixLines(f.nodeFeat, n, "a finite number", featureCell)
@@ -136,9 +134,9 @@ func (f *ogbFolder) named(path string) map[string]string {
 }
 
 // records reads the fields of all lines of a small file.
-func (f *ogbFolder) records(path string) (rows [][]string) {
+func (r *reader) records(path string) (rows [][]string) {
 	field := func(cell []byte, _ int) (string, bool) { return string(cell), true }
-	eachRow(f.reader, path, 1<<20, "a text", field, func(_ int, row []string) { rows = append(rows, row) })
+	eachRow(r, path, 1<<20, "a text", field, func(_ int, row []string) { rows = append(rows, row) })
 	return rows
 }
 
@@ -176,7 +174,7 @@ func (f *ogbFolder) readClassNames() {
 	}
 	names := make([]string, f.Labels.Outputs())
 	_, err = readSet(f.ctx, found[0], Options{}, func(r *reader) {
-		rows := (&ogbFolder{reader: r}).records(found[0])
+		rows := r.records(found[0])
 		for line, fields := range rows[min(len(rows), 1):] {
 			k, err := strconv.ParseUint(fields[0], 10, 31)
 			check(err == nil && len(fields) > 1, found[0], "line %d is not a number and a name", line+2)
@@ -239,9 +237,12 @@ func (f *ogbFolder) meanEdgeFeatures(arcs []graph.Edge, n int) *graph.Features {
 	return x
 }
 
-// readSplit reads the only split type. It does not read split_dict.pt, a PyTorch file that OGB's own
-// loader prefers.
+// readSplit reads the only split type, if the options say so. It does not read split_dict.pt, a
+// PyTorch file that OGB's own loader prefers.
 func (f *ogbFolder) readSplit(nodes int) {
+	if !f.o.Split {
+		return
+	}
 	root, kind := filepath.Join(f.dir, "split"), "TYPE"
 	entries, err := os.ReadDir(root)
 	check(err == nil || errors.Is(err, fs.ErrNotExist), root, "%w", err)
@@ -303,9 +304,7 @@ func (b *OGBBinary) readNodes(folder *ogbFolder) {
 	folder.need(b.label)
 	s := folder.archive(b.data)
 	b.Nodes, b.Edges = int(s.one("num_nodes_list", 1, math.MaxInt32)), s.one("num_edges_list", 0, math.MaxInt64/64)
-	if folder.o.Split {
-		folder.readSplit(b.Nodes)
-	}
+	folder.readSplit(b.Nodes)
 	for _, a := range []*npy.Reader{s.array("edge_index", 2, int(b.Edges)), s.array("node_feat", b.Nodes, "features")} {
 		check(!a.Fortran, a.Name(), "columns first, want rows first")
 		b.Width = a.Shape[1]

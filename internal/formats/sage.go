@@ -23,7 +23,7 @@ import (
 // two exists for all links, or if both are the same nodes. Otherwise the key links must.
 func SAGE(ctx context.Context, prefix string, o Options) (*Set, error) {
 	return readSet(ctx, prefix, o, func(r *reader) {
-		g := &sageGraph{reader: r, ids: newNodeIDs(r), path: prefix + "-G.json"}
+		g := &sageGraph{reader: r, ids: newNodeIDs(r), parts: make(map[int32]int), path: prefix + "-G.json"}
 		g.eachMember(g.path, g.readMember)
 		g.number(prefix + "-id_map.json")
 		g.makeGraph()
@@ -34,8 +34,13 @@ func SAGE(ctx context.Context, prefix string, o Options) (*Set, error) {
 			handle, known := g.ids.find([]byte(key))
 			return g.order.node(handle), known && g.known.has(handle)
 		})
-		if o.Split {
-			g.makeSplit()
+		if !o.Split {
+			return
+		}
+		g.Split = &Split{}
+		for node := range g.order.nodes {
+			part := &g.Split[g.parts[g.order.id(node)]]
+			*part = append(*part, int32(node))
 		}
 	})
 }
@@ -45,18 +50,14 @@ type sageGraph struct {
 	*reader
 	path  string
 	ids   nodeIDs
-	nodes []sageNode // in the order of the file
-	known idSet      // of their ids
+	nodes []int32       // handles of their ids, in the order of the file
+	known idSet         // the same
+	parts map[int32]int // of the split, of each id: 0 train, 1 valid, 2 test; dropped nodes have none
 	links []sageLink
 	edges bool                        // the links are called edges, as networkx 3.4 does
 	texts struct{ nodes, links bool } // some ids are texts
 	rows  map[int32]int32             // row of the features of each id
 	order *nodeOrder                  // of the kept nodes, which is the order of their rows
-}
-
-type sageNode struct {
-	handle int32
-	part   int8 // 0 train, 1 valid, 2 test, −1 dropped
 }
 
 // sageLink has the handles of two ids, or places in the list of nodes.
@@ -95,16 +96,16 @@ func (g *sageGraph) readNode(f *jsonFile) {
 	f.value(&node)
 	id := g.id(f, node.ID, &g.texts.nodes)
 	f.check(g.known.add(id), "id %.40q is there twice", g.ids.text(id))
-	part := int8(0)
+	g.nodes = append(g.nodes, id)
 	switch {
 	case node.Val == nil || node.Test == nil:
-		part = -1
 	case *node.Test:
-		part = 2
+		g.parts[id] = 2
 	case *node.Val:
-		part = 1
+		g.parts[id] = 1
+	default:
+		g.parts[id] = 0
 	}
-	g.nodes = append(g.nodes, sageNode{id, part})
 }
 
 func (g *sageGraph) readLink(f *jsonFile) {
@@ -130,11 +131,11 @@ func (g *sageGraph) number(path string) {
 		}
 	})
 	var kept []int32
-	for _, node := range g.nodes {
-		if node.part >= 0 {
-			_, there := g.rows[node.handle]
-			check(there, path, "no row for node %.40q", g.ids.text(node.handle))
-			kept = append(kept, node.handle)
+	for _, id := range g.nodes {
+		if _, isKept := g.parts[id]; isKept {
+			_, there := g.rows[id]
+			check(there, path, "no row for node %.40q", g.ids.text(id))
+			kept = append(kept, id)
 		}
 	}
 	check(len(kept) > 0, g.path, "no node has the marks val and test")
@@ -149,7 +150,7 @@ func (g *sageGraph) ends(link sageLink, byID bool) (ends [2]int32, found bool) {
 		if !byID && (handle < 0 || int(handle) >= len(g.nodes)) {
 			return ends, false
 		} else if !byID {
-			handle = g.nodes[handle].handle
+			handle = g.nodes[handle]
 		}
 		ends[k] = handle
 	}
@@ -209,17 +210,4 @@ func (g *sageGraph) readFeatures(path string) {
 	}
 	x.Data = data[:x.Rows*x.Cols]
 	g.setFeatures(path, x)
-}
-
-// makeSplit makes the split of the marks.
-func (g *sageGraph) makeSplit() {
-	g.Split = &Split{}
-	for _, node := range g.nodes {
-		if node.part >= 0 {
-			g.Split[node.part] = append(g.Split[node.part], g.order.node(node.handle))
-		}
-	}
-	for _, part := range g.Split {
-		slices.Sort(part)
-	}
 }
