@@ -160,8 +160,7 @@ func (e *edgeList) texts(p *part, columns []int) []map[string]bool {
 
 // newColumn decides how a column is encoded. The schema decides, if there is one, else the texts.
 func (e *edgeList) newColumn(p *part, column int, texts map[string]bool) *tableColumn {
-	missing := slices.Repeat([]float32{float32(math.NaN())}, e.order.nodes)
-	c := &tableColumn{Column: Column{Name: p.title(column)}, what: "numbers", values: missing, places: make(map[string]int32)}
+	c := &tableColumn{Column: Column{Name: p.title(column)}, what: "numbers", values: unknownRows(p.Path, e.order.nodes, 1), places: make(map[string]int32)}
 	c.at = slices.IndexFunc(e.o.Columns, func(o Column) bool { return o.Name == c.Name })
 	isLabel := e.isLabel(p, column)
 	check(c.at < 0 || !isLabel, p.Path, "column %q is a feature of the run, and the label here: name another column in labels-columns", c.Name)
@@ -192,8 +191,7 @@ func (e *edgeList) newColumn(p *part, column int, texts map[string]bool) *tableC
 // readColumns reads the columns of one table, and says what each is.
 func (e *edgeList) readColumns(p *part) {
 	columns := e.valueColumns(p)
-	size := memory.Product(len(columns), e.order.nodes, 4)
-	try(memory.Check("datasets: "+p.Path+": its columns", size))
+	try(memory.Check("datasets: "+p.Path+": its columns", memory.Product(len(columns), e.order.nodes, 4)))
 	var made []*tableColumn
 	texts := e.texts(p, columns)
 	for _, j := range columns {

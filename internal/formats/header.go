@@ -1,7 +1,6 @@
 package formats
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 )
@@ -13,8 +12,7 @@ import (
 // known.
 func (p *part) ownHeader(nodes int) headerState {
 	numbers, words, all := 0, 0, true // first cells above columns of numbers; all columns are numbers
-	for j := range p.counts {
-		c := &p.counts[j]
+	for j, c := range p.counts {
 		switch _, number := p.number(p.First[j]); {
 		case p.rows > 0 && (c[numberCells] == 0 || 10*c[numberCells] < 9*c[presentCells]): // names may be numbers, too
 			all = false
@@ -136,11 +134,9 @@ func (e *edgeList) findHeaders() {
 
 // askHeader is the error of a first line that can be a header or data.
 func (e *edgeList) askHeader(p *part) {
-	key, hint := p.prefix+"header", ""
-	if len(p.ends) > 0 && len(e.parts) > 1 {
-		if odd := p.set.without(e.otherSets(p)...); len(odd) > 0 {
-			hint = fmt.Sprintf("; no other file has its ids %s", e.ids.some(odd))
-		}
+	hint := ""
+	if odd := p.set.without(e.otherSets(p)...); len(odd) > 0 && len(e.parts) > 1 {
+		hint = "; no other file has its ids " + e.ids.some(odd)
 	}
-	p.ask(" is a header, or data: say %s=1 or %s=0%s", key, key, hint)
+	p.ask(" is a header, or data: say %[2]sheader=1 or %[2]sheader=0%[3]s", p.prefix, hint)
 }

@@ -59,11 +59,10 @@ func (e *edgeList) compareIDs(p *part) {
 	edges := &e.edges.set
 	without, rest := p.set.without(edges, &e.given.set), edges.without(&p.set)
 	switch {
-	case edges.count == 0:
-		return
-	case len(without) == p.set.count && p.set.count > 0:
+	case edges.count == 0, len(without) == 0:
+	case len(without) == p.set.count:
 		check(false, p.Path, "none of its ids has an edge in %s: it has %s, and the edges %s", e.edges.Path, e.ids.some(without), e.ids.some(rest[:1]))
-	case len(without) > 0:
+	default:
 		e.note("%d of the %d ids in %s have no edge: %s", len(without), p.set.count, p.Path, e.ids.some(without))
 	}
 	if len(rest) > 0 {
@@ -160,9 +159,8 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool, inOrder []*part) {
 // checkInOrder reports a table in node order with a column that looks like ids: its values name
 // more than half of the nodes.
 func (e *edgeList) checkInOrder(p *part) {
-	for j := 0; j < p.Width && p.Width > 1; j++ {
-		c := &p.counts[j]
-		if texts := c[presentCells] - c[numberCells]; j == 0 && p.index || 2*(c[idCells]+c[wholeCells]+texts) <= e.order.nodes {
+	for j, c := range p.counts {
+		if texts := c[presentCells] - c[numberCells]; p.Width == 1 || j == 0 && p.index || 2*(c[idCells]+c[wholeCells]+texts) <= e.order.nodes {
 			continue
 		}
 		var named idSet

@@ -67,9 +67,8 @@ type sageLink [2]int32
 func (g *sageGraph) id(f *jsonFile, value any, isText *bool) int32 {
 	text, ok := textOf(value)
 	f.check(ok, "an id is neither a name nor a whole number")
-	if _, is := value.(string); is {
-		*isText = true
-	}
+	_, is := value.(string)
+	*isText = *isText || is
 	return g.ids.handle([]byte(text))
 }
 
@@ -145,16 +144,16 @@ func (g *sageGraph) number(path string) {
 }
 
 // ends returns the handles of the nodes that a link joins, if there are such nodes.
-func (g *sageGraph) ends(link sageLink, byID bool) (ends [2]int32, found bool) {
-	for k, handle := range link {
-		if !byID && (handle < 0 || int(handle) >= len(g.nodes)) {
-			return ends, false
-		} else if !byID {
-			handle = g.nodes[handle]
+func (g *sageGraph) ends(link sageLink, byID bool) (ends sageLink, found bool) {
+	for k, place := range link {
+		if byID {
+			break
+		} else if place < 0 || int(place) >= len(g.nodes) {
+			return link, false
 		}
-		ends[k] = handle
+		link[k] = g.nodes[place]
 	}
-	return ends, g.known.has(ends[0]) && g.known.has(ends[1])
+	return link, g.known.has(link[0]) && g.known.has(link[1])
 }
 
 // byID tells whether links are ids, not places.
