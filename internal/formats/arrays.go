@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -135,7 +136,7 @@ func (r *reader) setFeatures(name string, x *graph.Features) {
 // matrixSize returns the shape of a SciPy matrix.
 func (s *source) matrixSize(prefix string) (rows, cols int) {
 	dims := vector[int64](s, prefix+"shape")
-	good := len(dims) == 2 && min(dims[0], dims[1]) >= 0 && max(dims[0], dims[1]) <= math.MaxInt32
+	good := len(dims) == 2 && slices.Min(dims) >= 0 && slices.Max(dims) <= math.MaxInt32
 	check(good, s.name, "%sshape %v, want two dimensions in [0, %d]", prefix, dims, math.MaxInt32)
 	return int(dims[0]), int(dims[1])
 }

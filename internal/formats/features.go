@@ -134,8 +134,9 @@ func (e *edgeList) isLabel(p *part, column int) bool {
 	return slices.ContainsFunc(e.tables("labels"), func(l *part) bool {
 		headers := l.header == isHeader && p.header == isHeader
 		same := l.File == p.File || headers && l.firstLine() == p.firstLine()
-		named := headers && len(p.wanted) == 0 && slices.ContainsFunc(e.labelColumns, func(j int) bool { return l.title(j) == p.title(column) })
-		return same && slices.Contains(e.labelColumns, column) || !same && named
+		return slices.ContainsFunc(e.labelColumns, func(j int) bool {
+			return same && j == column || !same && headers && len(p.wanted) == 0 && l.title(j) == p.title(column)
+		})
 	})
 }
 

@@ -29,9 +29,7 @@ func (p *part) ownHeader(nodes int) headerState {
 		return p.header
 	case p.index && len(p.First[0]) == 0:
 		return isHeader
-	case p.columnNumbers() && p.role != "edges" && p.role != "nodes" && all && p.rows == nodes:
-		return unsure
-	case numbers > 0 && words == 0 && all:
+	case numbers > 0 && words == 0 && all && (p.rows != nodes || p.role == "edges" || p.role == "nodes" || !p.columnNumbers()):
 		return isData
 	case words > 0 && numbers == 0:
 		return isHeader
@@ -66,13 +64,8 @@ func (e *edgeList) signsOfData(p *part) bool {
 
 // signsOfHeader tells whether the first line stands apart from the lines below it.
 func (e *edgeList) signsOfHeader(p *part) bool {
-	switch {
-	case p.columnNumbers():
-		return false
-	case len(p.ends) == 0:
-		return p.rows == e.knownNodes()
-	}
-	return p.set.count > 0 && p.set.within(e.otherSets(p)...)
+	listed := p.set.count > 0 && p.set.within(e.otherSets(p)...)
+	return !p.columnNumbers() && (listed || len(p.ends) == 0 && p.rows == e.knownNodes())
 }
 
 // otherSets returns the ids of all files but p.
@@ -110,7 +103,7 @@ func (e *edgeList) findHeaders() {
 		for range e.parts {
 			for _, p := range e.parts {
 				shares := slices.ContainsFunc(e.parts, func(o *part) bool { // a cell heads another table for certain
-					return o != p && o.header == isHeader && slices.ContainsFunc(p.First, func(cell []byte) bool { return o.named(string(cell)) >= 0 })
+					return o.header == isHeader && slices.ContainsFunc(p.First, func(cell []byte) bool { return o.named(string(cell)) >= 0 })
 				})
 				switch {
 				case p.header != unsure:

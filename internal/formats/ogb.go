@@ -279,7 +279,7 @@ type OGBBinary struct {
 	Edges int64 // directed, as listed
 	Width int   // features of a node
 
-	data, label string // paths of data.npz and node-label.npz
+	data string // the path of data.npz
 }
 
 // OpenOGBBinary reads the labels, and the split if o.Split is true, and checks the sizes of
@@ -287,7 +287,7 @@ type OGBBinary struct {
 // bytes a node, or 4 bytes a node and task.
 func OpenOGBBinary(ctx context.Context, dir string, o Options) (*OGBBinary, error) {
 	raw := filepath.Join(dir, "raw")
-	b := &OGBBinary{data: filepath.Join(raw, "data.npz"), label: filepath.Join(raw, "node-label.npz")}
+	b := &OGBBinary{data: filepath.Join(raw, "data.npz")}
 	if !exists(b.data) || exists(filepath.Join(raw, "edge.csv.gz")) {
 		return nil, nil
 	}
@@ -301,7 +301,7 @@ func OpenOGBBinary(ctx context.Context, dir string, o Options) (*OGBBinary, erro
 
 // readNodes reads the labels, the features and the split, and checks their sizes.
 func (b *OGBBinary) readNodes(folder *ogbFolder) {
-	folder.need(b.label)
+	label := folder.need(folder.raw("node-label.npz"))
 	s := folder.archive(b.data)
 	b.Nodes, b.Edges = int(s.one("num_nodes_list", 1, math.MaxInt32)), s.one("num_edges_list", 0, math.MaxInt64/64)
 	folder.readSplit(b.Nodes)
@@ -309,7 +309,7 @@ func (b *OGBBinary) readNodes(folder *ogbFolder) {
 		check(!a.Fortran, a.Name(), "columns first, want rows first")
 		b.Width = a.Shape[1]
 	}
-	labels, a := numbers[float32](folder.archive(b.label), "node_label", b.Nodes, "tasks")
+	labels, a := numbers[float32](folder.archive(label), "node_label", b.Nodes, "tasks")
 	folder.makeLabels(a.Name(), labels, len(labels)/b.Nodes)
 }
 

@@ -92,7 +92,7 @@ func (e *edgeList) findOrder() {
 	for _, p := range e.parts {
 		// Features without a header whose first column, taken as ids, holds the number of each node
 		// once, out of order, can have a rank there.
-		asks := p.role == "features" && p.header != isHeader && len(p.wanted) == 0 && p.key >= 0 && numbers && e.order.ids == nil && len(p.ids) == e.order.nodes && !slices.IsSorted(p.ids)
+		asks := p.role == "features" && p.header != isHeader && len(p.wanted) == 0 && p.key >= 0 && e.order.ids == nil && len(p.ids) == e.order.nodes && !slices.IsSorted(p.ids)
 		check(!asks, p.Path, "column %d holds each node's number once, out of order: ids, or values? say features-columns=1,2,… with the column of the ids first, or features-columns=,1,2,… for rows in node order", p.key+1)
 	}
 	for _, p := range inOrder {

@@ -57,8 +57,9 @@ type planetoid struct {
 
 // readRows reads the features, the classes and the test nodes.
 func (p *planetoid) readRows() {
-	check(exists(p.prefix+"test.index"), p.prefix+"test.index", "%w; want planetoid:DIR/NAME, where DIR holds ind.NAME.test.index and seven files more", fs.ErrNotExist)
-	p.test = p.ids(p.prefix+"test.index", "a node", math.MaxInt32)
+	path := p.prefix + "test.index"
+	check(exists(path), path, "%w; want planetoid:DIR/NAME, where DIR holds ind.NAME.test.index and seven files more", fs.ErrNotExist)
+	p.test = p.ids(path, "a node", math.MaxInt32)
 	for k, part := range []string{"all", "t", ""} {
 		x, y := part+"x", part+"y"
 		p.x[k] = p.matrix(x)
@@ -148,13 +149,13 @@ func (p *planetoid) node(v any, n int, place string) int32 {
 // place moves rows to their nodes. The test nodes come after the rows of allx.
 func (p *planetoid) place() {
 	n, first := p.nodes(), len(p.y[0])
-	rows := make([]int32, n) // of tx, 1 + the row of each test node
+	path, rows := p.prefix+"test.index", make([]int32, n) // of tx, 1 + the row of each test node
 	p.Labels = &graph.Labels{Classes: p.classes[0], Class: slices.Repeat([]int32{-1}, n)}
 	copy(p.Labels.Class, p.y[0])
 	for row, node := range p.test {
-		check(int(node) >= first, p.prefix+"test.index", "node %d is among the %d rows of allx", node, first)
-		check(int(node) < n, p.prefix+"test.index", "node %d outside [0, %d)", node, n)
-		check(rows[node] == 0, p.prefix+"test.index", "node %d is there twice", node)
+		check(int(node) >= first, path, "node %d is among the %d rows of allx", node, first)
+		check(int(node) < n, path, "node %d outside [0, %d)", node, n)
+		check(rows[node] == 0, path, "node %d is there twice", node)
 		rows[node], p.Labels.Class[node] = int32(row+1), p.y[1][row]
 	}
 	allx, tx := p.x[0], p.x[1]
