@@ -273,9 +273,10 @@ func (e *edgeList) readBeside() {
 	} else if text != "" {
 		e.given = e.readTable("nodes", text, false)
 	}
-	features := list(e.keys["features"])
-	if exists(e.keys["features"]) {
-		features = []string{e.keys["features"]}
+	path := e.keys["features"]
+	features := list(path)
+	if exists(path) {
+		features = []string{path}
 	}
 	several := len(features) > 1
 	for _, path := range features {

@@ -70,30 +70,31 @@ type ogbFolder struct {
 	nodeType string // in a heterogeneous folder
 }
 
-func (f *ogbFolder) raw(names ...string) string {
-	return filepath.Join(append([]string{f.dir, "raw"}, names...)...)
+func (f *ogbFolder) path(names ...string) string {
+	return filepath.Join(f.dir, filepath.Join(names...))
 }
 
-// need returns a path, where a file must be.
-func (f *ogbFolder) need(path string) string {
+// need returns the path of a file that must be there.
+func (f *ogbFolder) need(names ...string) string {
+	path := f.path(names...)
 	check(exists(path), path, "incomplete OGB folder: %w", fs.ErrNotExist)
 	return path
 }
 
 // find finds the files, and reads the number of nodes of the graph, or of the node type.
 func (f *ogbFolder) find() (n int) {
-	_, err := os.Stat(f.raw())
+	_, err := os.Stat(f.path("raw"))
 	check(err == nil, f.dir, "no raw folder in it; want an unzipped OGB folder: %w", err)
-	path := f.raw("num-node-dict.csv.gz")
+	path := f.path("raw", "num-node-dict.csv.gz")
 	if exists(path) {
 		f.findHeterogeneous()
 		n, _ = strconv.Atoi(f.named(path)[f.nodeType])
 	} else {
-		path = f.need(f.raw("num-node-list.csv.gz"))
-		f.edges = []string{f.need(f.raw("edge.csv.gz"))}
-		f.label = f.need(f.raw("node-label.csv.gz"))
-		if feat := f.raw("node-feat.csv.gz"); exists(feat) || !exists(f.raw("edge-feat.csv.gz")) {
-			f.nodeFeat = f.need(feat)
+		path = f.need("raw", "num-node-list.csv.gz")
+		f.edges = []string{f.need("raw", "edge.csv.gz")}
+		f.label = f.need("raw", "node-label.csv.gz")
+		if exists(f.path("raw", "node-feat.csv.gz")) || !exists(f.path("raw", "edge-feat.csv.gz")) {
+			f.nodeFeat = f.need("raw", "node-feat.csv.gz")
 		}
 		if list := f.ids(path, "a number", math.MaxInt32); len(list) == 1 {
 			n = int(list[0])
@@ -105,7 +106,7 @@ func (f *ogbFolder) find() (n int) {
 
 // findHeterogeneous finds the node type with labels and its relations to itself.
 func (f *ogbFolder) findHeterogeneous() {
-	path, triplets := f.need(f.raw("nodetype-has-label.csv.gz")), f.need(f.raw("triplet-type-list.csv.gz"))
+	path, triplets := f.need("raw", "nodetype-has-label.csv.gz"), f.need("raw", "triplet-type-list.csv.gz")
 	for kind, flag := range f.named(path) {
 		if strings.EqualFold(flag, "true") {
 			check(f.nodeType == "", path, "several node types have labels; one is read")
@@ -115,12 +116,12 @@ func (f *ogbFolder) findHeterogeneous() {
 	check(f.nodeType != "" && !strings.ContainsAny(f.nodeType, `/\`), path, "no node type has labels")
 	for _, t := range f.records(triplets) {
 		if len(t) == 3 && t[0] == f.nodeType && t[2] == f.nodeType && !strings.ContainsAny(t[1], `/\`) {
-			f.edges = append(f.edges, f.need(f.raw("relations", strings.Join(t, "___"), "edge.csv.gz")))
+			f.edges = append(f.edges, f.need("raw", "relations", strings.Join(t, "___"), "edge.csv.gz"))
 		}
 	}
 	check(len(f.edges) > 0, triplets, "no relation from %q to itself", f.nodeType)
-	f.label = f.need(f.raw("node-label", f.nodeType, "node-label.csv.gz"))
-	f.nodeFeat = f.need(f.raw("node-feat", f.nodeType, "node-feat.csv.gz"))
+	f.label = f.need("raw", "node-label", f.nodeType, "node-label.csv.gz")
+	f.nodeFeat = f.need("raw", "node-feat", f.nodeType, "node-feat.csv.gz")
 }
 
 // named reads two lines, of names and of as many values.
@@ -168,7 +169,7 @@ func (f *ogbFolder) makeLabels(name string, values []float32, cols int) {
 // each class. A folder may lack the file. If it does not hold the names of all classes, a
 // note says why, and none is read.
 func (f *ogbFolder) readClassNames() {
-	found, err := filepath.Glob(filepath.Join(f.dir, "mapping", "labelidx2*.csv.gz"))
+	found, err := filepath.Glob(f.path("mapping", "labelidx2*.csv.gz"))
 	if err != nil || len(found) != 1 { // an error: the folder's own name is not a pattern
 		return
 	}
@@ -211,7 +212,7 @@ func (f *ogbFolder) readEdges(n int) (kept []graph.Edge) {
 // meanEdgeFeatures gives each node the mean of the features of its edges. Line k of
 // the file has the features of arcs[k]. Nodes without edges get zeros.
 func (f *ogbFolder) meanEdgeFeatures(arcs []graph.Edge, n int) *graph.Features {
-	path, x := f.raw("edge-feat.csv.gz"), &graph.Features{Rows: n}
+	path, x := f.path("raw", "edge-feat.csv.gz"), &graph.Features{Rows: n}
 	var sums []float64
 	count := make([]float64, n)
 	read := eachRow(f.reader, path, len(arcs), "a finite number", featureCell, func(line int, row []float32) { // in order: the sums are the same on any machine
@@ -243,7 +244,7 @@ func (f *ogbFolder) readSplit(nodes int) {
 	if !f.o.Split {
 		return
 	}
-	root, kind := filepath.Join(f.dir, "split"), "TYPE"
+	root, kind := f.path("split"), "TYPE"
 	entries, err := os.ReadDir(root)
 	check(err == nil || errors.Is(err, fs.ErrNotExist), root, "%w", err)
 	if entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() }); len(entries) > 0 {
@@ -252,7 +253,7 @@ func (f *ogbFolder) readSplit(nodes int) {
 	check(len(entries) < 2, root, "several splits, such as %s; want one, or ?split=60/20/20", entries)
 	f.Split = &Split{}
 	for k, name := range partNames {
-		f.Split[k] = f.ids(f.need(filepath.Join(root, kind, f.nodeType, name+".csv.gz")), "a node", nodes)
+		f.Split[k] = f.ids(f.need("split", kind, f.nodeType, name+".csv.gz"), "a node", nodes)
 	}
 	f.note("split %s", kind)
 }
@@ -286,9 +287,8 @@ type OGBBinary struct {
 // the other arrays. It returns nil without an error if dir is not such a folder. Memory: 8
 // bytes a node, or 4 bytes a node and task.
 func OpenOGBBinary(ctx context.Context, dir string, o Options) (*OGBBinary, error) {
-	raw := filepath.Join(dir, "raw")
-	b := &OGBBinary{data: filepath.Join(raw, "data.npz")}
-	if !exists(b.data) || exists(filepath.Join(raw, "edge.csv.gz")) {
+	b := &OGBBinary{data: filepath.Join(dir, "raw", "data.npz")}
+	if !exists(b.data) || exists(filepath.Join(dir, "raw", "edge.csv.gz")) {
 		return nil, nil
 	}
 	set, err := readSet(ctx, dir, o, func(r *reader) { b.readNodes(&ogbFolder{reader: r, dir: dir}) })
@@ -301,7 +301,7 @@ func OpenOGBBinary(ctx context.Context, dir string, o Options) (*OGBBinary, erro
 
 // readNodes reads the labels, the features and the split, and checks their sizes.
 func (b *OGBBinary) readNodes(folder *ogbFolder) {
-	label := folder.need(folder.raw("node-label.npz"))
+	label := folder.need("raw", "node-label.npz")
 	s := folder.archive(b.data)
 	b.Nodes, b.Edges = int(s.one("num_nodes_list", 1, math.MaxInt32)), s.one("num_edges_list", 0, math.MaxInt64/64)
 	folder.readSplit(b.Nodes)
