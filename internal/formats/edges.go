@@ -138,12 +138,12 @@ func (e *edgeList) parseArcs(r *table.Rows) (part arcs) {
 
 // parseWeight reads the weight of a row.
 func (e *edgeList) parseWeight(r *table.Rows) float32 {
-	cell := r.Cells[e.weight]
+	cell, there := r.Cells[e.weight], true
 	if e.attribute {
-		cell, _ = attributeWeight(cell) // without a weight the whole dictionary, which is no number
+		cell, there = attributeWeight(cell)
 	}
 	weight, _ := e.edges.number(cell) // 0 if it is none
-	if !(weight > 0) || weight-weight != 0 {
+	if !there || !(weight > 0) || weight-weight != 0 {
 		r.Faults.Hint = " (weights=0 leaves the weights out)"
 		r.Fault("weight %.40q, want a positive number", cell)
 	}

@@ -29,7 +29,9 @@ func (p *part) ownHeader(nodes int) headerState {
 		return p.header
 	case p.index && len(p.First[0]) == 0:
 		return isHeader
-	case numbers > 0 && words == 0 && all && (p.rows != nodes || p.role == "edges" || p.role == "nodes" || !p.columnNumbers()):
+	case p.columnNumbers() && p.role != "edges" && p.role != "nodes" && all && p.rows == nodes:
+		return unsure
+	case numbers > 0 && words == 0 && all:
 		return isData
 	case words > 0 && numbers == 0:
 		return isHeader
@@ -64,8 +66,13 @@ func (e *edgeList) signsOfData(p *part) bool {
 
 // signsOfHeader tells whether the first line stands apart from the lines below it.
 func (e *edgeList) signsOfHeader(p *part) bool {
-	listed := p.set.count > 0 && p.set.within(e.otherSets(p)...)
-	return !p.columnNumbers() && (listed || len(p.ends) == 0 && p.rows == e.knownNodes())
+	switch {
+	case p.columnNumbers():
+		return false
+	case len(p.ends) == 0:
+		return p.rows == e.knownNodes()
+	}
+	return p.set.count > 0 && p.set.within(e.otherSets(p)...)
 }
 
 // otherSets returns the ids of all files but p.
@@ -95,8 +102,10 @@ func (e *edgeList) knownNodes() int {
 // findHeaders decides what the first lines are, until nothing changes.
 func (e *edgeList) findHeaders() {
 	for _, p := range e.parts { // the edges come first
-		if state := p.ownHeader(e.knownNodes()); state != unsure && p.First != nil {
-			e.takeFirst(p, state)
+		if p.First != nil {
+			if state := p.ownHeader(e.knownNodes()); state != unsure {
+				e.takeFirst(p, state)
+			}
 		}
 	}
 	for _, verdict := range []headerState{isData, isHeader} {
