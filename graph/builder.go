@@ -152,7 +152,7 @@ func (b *Builder) BuildDirected() (*CSR, Report) {
 
 // shift returns the rows of a group as a power of 2. Up to 2²⁷ rows make at most 2048 groups: each has
 // a place where a processor writes.
-func (b *Builder) shift() int { return min(max(6, bits.Len(uint(b.nodes))-11), 16) }
+func (b *Builder) shift() int { return min(max(4, bits.Len(uint(b.nodes))-11), 16) }
 
 // groupStarts returns the number of entries, with duplicates, before each group of rows, and of all.
 func (b *Builder) groupStarts() []int64 {
