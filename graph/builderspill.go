@@ -39,10 +39,11 @@ func (b *Builder) Close() (err error) {
 }
 
 // BuildSpilled is Build after Spill, for edges without weights. It sorts as many rows at a time
-// as take so many bytes, and at least one group of some hundred or more; for each such part it reads all edges. The columns
-// of the matrix lie in a second file, beside the file of the edges. The file of the edges is removed.
-// The matrix is valid until Close. Memory beside bytes: 8 bytes a node. progress, if not nil, is called with the
-// entries sorted so far, of all.
+// as take so many bytes, and at least one group, of 16 to 65536 rows; for each such part it reads
+// all edges. The columns of the matrix lie in a second file, beside the file of the edges. The file
+// of the edges is removed. The matrix is valid until Close. Memory beside bytes: 8 bytes a node, and
+// 16 for each entry of the groups that are sorted at a time, one a core. progress, if not nil, is
+// called with the entries sorted so far, of all.
 func (b *Builder) BuildSpilled(ctx context.Context, bytes int64, progress func(done, all int64)) (*CSR, Report, error) {
 	starts := b.groupStarts()
 	columns, err := b.scratch("columns", starts[len(starts)-1])

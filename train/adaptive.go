@@ -52,7 +52,7 @@ func newSamplerSchedule(m *layers.Model, o Options) (*samplerSchedule, error) {
 	if !ok || base.Parameters() == 0 {
 		return nil, nil
 	}
-	if o.Micro > 1 { // as with several ranks
+	if o.Micro > 1 { // several ranks need as many
 		return nil, fmt.Errorf("train: the sampler learns from each mini-batch, which another rank may have: that needs one mini-batch an update, and one process; take another sampler, such as LayerWise")
 	}
 	n := base.Parameters()

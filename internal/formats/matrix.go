@@ -11,10 +11,10 @@ import (
 )
 
 // Approximate memory of a graph while it is read and built. An edge: the edge, a copy
-// in the builder, and both directions in the matrix. A node: its offset, the
+// in the builder, and both directions in the matrix, with their rows while they are sorted. A node: its offset, the
 // builder's offset, its label and its entry in the split.
 const (
-	edgeBytes = 24
+	edgeBytes = 28
 	nodeBytes = 40
 )
 

@@ -137,7 +137,10 @@ func (m *Model) Infer(ctx context.Context, c Call) (logits []float32, err error)
 			logits = rowsAt(p.Nodes, top.nodes, p.given[output])
 		}
 	}
-	return logits, m.give(p, err)
+	if err = m.give(p, err); err != nil {
+		return nil, err
+	}
+	return logits, nil
 }
 
 // source returns what is read in c in place of s, which the model reads.

@@ -38,7 +38,9 @@ func (m *Model) Operations(ctx context.Context, p *graph.Laplacian, nodes []int3
 		return 0, fmt.Errorf("several ranks hold the graph together: one alone cannot count the operations of an inference")
 	}
 	pass := &pass{Model: m, Call: Call{P: p, Nodes: nodes}}
-	err = pass.lists(ctx)
+	if err := pass.lists(ctx); err != nil {
+		return 0, err
+	}
 	for _, s := range pass.stages {
 		w := plan.Work{Rows: float64(len(s.nodes))}
 		for _, v := range s.nodes {
@@ -47,5 +49,5 @@ func (m *Model) Operations(ctx context.Context, p *graph.Laplacian, nodes []int3
 		w.Sparse = farCost * w.Entries
 		sum += s.Operations(w)
 	}
-	return sum, err
+	return sum, nil
 }

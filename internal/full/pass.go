@@ -288,7 +288,7 @@ func (p *pass) compute(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error {
 		if err != nil {
 			return err
 		}
-		copy(to.Data, m.Data) // unless it is there
+		copy(to.Data, m.Data) // nothing, if it is there
 		if wanted != nil && p.ranks == 1 {
 			p.Wanted(wanted, s.nodes[lo:hi], m.Data)
 		}

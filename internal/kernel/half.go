@@ -45,6 +45,7 @@ func withScratch(n, grain, width int, body func(s *halfScratch, i int)) {
 	})
 }
 
+// halfScratch is the memory of a goroutine that works row by row.
 type halfScratch struct {
 	row  graph.CSR // the row of P
 	wide []float32 // some rows of x

@@ -102,8 +102,8 @@ func flushSmall(x []float32) {
 	for _, pair := range unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(x))), len(x)/2) {
 		all &= pair&^signs + above
 	}
-	if all == signs && len(x)%2 == 0 {
-		return
+	if all == signs {
+		x = x[len(x)&^1:]
 	}
 	for k, v := range x {
 		if math.Float32bits(v)<<1 < smallest<<1 {

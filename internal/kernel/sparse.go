@@ -217,7 +217,10 @@ func SpMMBias(dst []float32, a *graph.CSR, x []float32, width int, bias, scale [
 			if scale != nil {
 				s = scale[i]
 			}
-			add(rowOf(dst, i, width), s, bias)
+			y := rowOf(dst, i, width)
+			for j, b := range bias {
+				y[j] += s * b
+			}
 		}
 	})
 }

@@ -5,7 +5,6 @@
 package memory
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -51,7 +50,10 @@ func Check(what string, bytes int64) error {
 // Budget returns the bytes that long work may take: those asked for, or by default half of the
 // limit, at most 8 GiB.
 func Budget(asked int64) int64 {
-	return cmp.Or(max(asked, 0), int64(min(Limit()/2, 8<<30)))
+	if asked > 0 {
+		return asked
+	}
+	return int64(min(Limit()/2, 8<<30))
 }
 
 // Product returns the product of the factors, or −1 if a factor is negative or the product

@@ -30,7 +30,7 @@ func (g *level) grow(to balanced) []int32 {
 		frontier = frontier[:0]
 		for remaining >= parts-p && weight < share {
 			v := int32(-1)
-			for v < 0 || part[v] >= 0 { // of a node that is in the frontier twice, the newest score is the highest
+			for v < 0 || part[v] >= 0 { // of a node that is in the frontier twice, the newest score is the highest: the others follow it
 				if last := len(border) - 1; len(frontier) > 0 {
 					v = heap.Pop(&frontier).(candidate).node
 				} else {
@@ -38,7 +38,7 @@ func (g *level) grow(to balanced) []int32 {
 				}
 			}
 			w := g.node[v]
-			if weight+w > to.limit && p < parts-1 { // not of the first node: clusters are small
+			if weight+w > to.limit && p < parts-1 { // the first node fits: a cluster is at most a quarter of a part
 				border = append(border, v)
 				break
 			}

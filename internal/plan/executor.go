@@ -107,7 +107,7 @@ func (e *Executor) Give(n *G.Node, at Floats, sizes ...int) {
 func (e *Executor) Result(k int) *Array { return e.values[e.outputs[k]] }
 
 // Put makes Result(k) of the next runs lie in to, until Forget or another Put: on the CPU if it has
-// room, on a device without a check of it.
+// room; on a device the caller ensures it.
 func (e *Executor) Put(k int, to Floats) {
 	at := e.outputs[k]
 	for i := len(e.steps) - 1; i >= 0; i-- {

@@ -98,8 +98,8 @@ func (m *Model) Resize(nodes int) {
 // generated; -1 if an int64 does not hold it.
 func (m *Model) Bytes() int64 {
 	// A chunk of the builder takes 2 MiB. A node takes 115 bytes: communities, degree, offsets, running
-	// sums, class, split. An edge takes 16: in the builder, sorted by row, and in both
-	// directions with the row of each.
+	// sums, class, split. An edge takes 16: 4 in the builder, 8 in both rows of the matrix,
+	// and 4 for their numbers while they are sorted.
 	width, groups, tasks := float64(m.Features), float64(m.groupCount()), float64(m.tasks())
 	bytes := 2<<20 + (115+5*width+4*tasks)*float64(m.Nodes) + 16*float64(m.Edges) + 2*4*groups*width + 8*groups*tasks
 	if bytes >= math.MaxInt64 {
@@ -358,7 +358,7 @@ func (m *Model) drawSplit() [3][]int32 {
 func RandomSplit(nodes []int32, train, valid int, random *rand.Rand) (parts [3][]int32) {
 	part := slices.Repeat([]uint8{2}, len(nodes))
 	copy(part, slices.Repeat([]uint8{1}, train+valid)) // by rounding, one more than there are
-	clear(part[:train])
+	clear(part[:min(train, len(part))])
 	shuffle(part, random)
 	for k, p := range part {
 		parts[p] = append(parts[p], nodes[k])
