@@ -41,7 +41,7 @@ func openSynth(ctx context.Context, spec *Spec, _ Options) (*Data, error) {
 }
 
 // synthSource returns the data as a source, if the memory that it takes is there. The features come
-// about size at a time.
+// in pieces of about size values.
 func synthSource(spec *Spec, bytes func(*synth.Model) int64, size int) (*source, error) {
 	m, err := synthFromSpec(spec)
 	if err == nil {

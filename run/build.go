@@ -19,11 +19,11 @@ import (
 
 // Open opens the device. It stays open until the process ends.
 func (p *Plan) Open() (err error) {
-	p.GPU, err = ops.OpenDevice(p.Device)
-	if err != nil {
-		err = p.refuse("device", " %s: %w; or use --device cpu", p.Device, err)
+	if p.GPU, err = ops.OpenDevice(p.Device); err == nil {
+		return nil
 	}
-	if ops.CUDA { // it is no error of the command line
+	err = p.refuse("device", " %s: %w; or use --device cpu", p.Device, err)
+	if ops.CUDA { // the option is right, and this its error without the option
 		err = errors.Unwrap(err)
 	}
 	return err
@@ -63,7 +63,10 @@ func (p *Plan) NewModel(ctx context.Context, data *datasets.Data) (*layers.GCN, 
 
 // Sampler builds the sampler over data.
 func (p *Plan) Sampler(data *datasets.Data) (samplers.Sampler, error) {
-	fresh, _ := ParseMethod(p.Method.String()) // a sampler has one graph
+	fresh, err := ParseMethod(p.Method.String()) // a sampler has one graph
+	if err != nil {
+		return nil, err
+	}
 	return samplers.Configure(fresh.Sampler, samplers.Config{
 		Laplacian: data.Laplacian(), Train: data.Split.Train, Features: data.Features, Layers: p.SampledLayers(), Sizes: p.Samples,
 		ExactInput: p.ExactInput, KeepSelf: p.first("conv", "own_state", "hidden_residual") != "",

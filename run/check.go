@@ -89,7 +89,9 @@ func (p *Plan) take() (err error) {
 	if p.Model != equation {
 		p.ClassifierDropout = p.Settings.ClassifierDropout
 	}
-	p.Seeds = cmp.Or(p.Settings.Seeds, map[bool]string{true: "gradient"}[p.Method.GradientSeeds], uniform)
+	if p.Seeds = cmp.Or(p.Settings.Seeds, uniform); p.Method.GradientSeeds {
+		p.Seeds = cmp.Or(p.Settings.Seeds, "gradient")
+	}
 	fits := p.Layers == 2 && p.modelOptions().CheckLinearControl() == nil
 	p.Linear = p.Method.Linear == "1" || p.Method.Linear == "" && p.Method.LinearControl && fits
 	return nil

@@ -50,7 +50,7 @@ func Open(ctx context.Context, dir string, o OpenOptions) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Method = cmp.Or(s.Method, "full") // a run from Go has none
+	s.Method = cmp.Or(s.Method, "full") // a run from Go has none, or an empty one
 	s.Device = "cpu"
 	r := &Opened{Dir: dir, Fingerprint: saved.Fingerprint}
 	switch {

@@ -260,12 +260,12 @@ func Check(of any) error {
 // or as NAME=VALUE|…. It returns the option as on the command line.
 func has(of any, option string) (flag string, there bool) {
 	name, values, isValue := strings.Cut(option, "=")
-	o, _ := find(of, name) // tags name options of their own struct
+	o, known := find(of, name)
 	if !isValue {
-		return "--" + flagOf(name), !o.isDefault()
+		return "--" + flagOf(name), known && !o.isDefault()
 	}
 	allowed := words(values, "|")
-	return "--" + flagOf(name) + " " + english.WordSeries(allowed, "or"), slices.Contains(allowed, o.String())
+	return "--" + flagOf(name) + " " + english.WordSeries(allowed, "or"), known && slices.Contains(allowed, o.String())
 }
 
 // Sizes are numbers of nodes to sample, one a layer, the layer next to the output first. One

@@ -17,7 +17,7 @@ import (
 // options that the option needs, without those that it excludes, and why the reason. exact and
 // control say why exact input or a control variate excludes the option, with any value beside the
 // default or with the one in when. An option with auto may be "auto", and is then the number in the
-// tag, which is no other value. A limit of 0 is off.
+// tag, which is no value of its own. A limit of 0 is off.
 type Settings struct {
 	Data       string `json:"data" group:"Data and sampling" default:"synth:demo" arg:"SPEC" help:"data SPEC; gcn datasets list shows all kinds"`
 	Method     string `json:"method" group:"Data and sampling" arg:"NAME" help:"sampling method NAME, perhaps with parts: ladies?flat=1&draw=poisson; gcn methods lists them (default: ladies-cv, or ladies-flat-debiased where the model keeps no histories)"`

@@ -120,7 +120,8 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 	advice.Method = a.method(advice.Layers)
 	for l := range advice.Layers {
 		layer := &advice.Layers[l]
-		if layer.Met = true; advice.Method != "full" { // which is exact
+		layer.Met = true // of full, which is exact
+		if advice.Method != "full" {
 			layer.Relative = layer.Errors.relative(advice.Method, layer.Samples)
 			layer.Met = layer.Relative <= 1.1*a.Target
 			advice.Samples = append(advice.Samples, layer.Samples)

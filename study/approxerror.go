@@ -202,7 +202,7 @@ func (s *ApproxError) measure(ctx context.Context, contests []contest) (*batchVa
 	})
 }
 
-// errorWorker is the memory of one goroutine.
+// errorWorker is the study with the memory of one goroutine.
 type errorWorker struct {
 	*ApproxError
 	full              samplers.Full

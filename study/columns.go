@@ -21,7 +21,7 @@ func ColumnNorms(p *graph.Laplacian) []float64 {
 
 // columnWalk computes ‖QP^[i]‖ for one batch after another.
 type columnWalk struct {
-	*graph.Laplacian
+	*graph.Laplacian // P
 
 	nodes []int32   // columns that are not zero, in order of first occurrence
 	norms []float64 // ‖QP^[i]‖ of each

@@ -62,8 +62,8 @@ func Products(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.F
 	return all, err
 }
 
-// ofProducts returns a value of the product HW of each convolution, the first one first. It keeps
-// no product.
+// ofProducts returns a value of the product HW of each convolution, the first one first. It keeps the
+// values only.
 func ofProducts[T any](ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, value func(hw *graph.Features) T) ([]T, error) {
 	if m == nil {
 		return nil, errors.New("study: products and norms need a model")

@@ -55,7 +55,7 @@ func everySeconds(w io.Writer, what string) func(done, total int) {
 		m.at(done, total, func() string {
 			text := fmt.Sprintf("%d of %d %s", done, total, what)
 			if done > 0 && done < total {
-				left := time.Since(m.begun) / time.Duration(done) * time.Duration(total-done)
+				left := time.Duration(float64(time.Since(m.begun)) / float64(done) * float64(total-done))
 				text += fmt.Sprintf(", about %v left", left.Round(time.Second))
 			}
 			return text

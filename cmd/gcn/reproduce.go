@@ -41,8 +41,8 @@ func newReproduceCommand() *cobra.Command {
 	return cmd
 }
 
-// run makes the table or figure that the command line names, or all. The file of --config changes the paper's
-// settings, and the command line changes the result.
+// run makes the table or figure that the command line names, or all. The file of --config changes
+// the paper's settings, and the command line changes the result.
 func (r *reproduction) run(cmd *cobra.Command) (any, error) {
 	ctx, name := cmd.Context(), cmd.Flags().Arg(0)
 	s, err := reproduce.Paper(ctx)

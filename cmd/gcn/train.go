@@ -92,8 +92,8 @@ func (j *trainJob) open(ctx context.Context) (err error) {
 	return err
 }
 
-// plan loads the settings from their sources, and prints the choices made. A run with a larger
-// limit than the saved one has another cosine.
+// plan loads the settings from their sources, and prints the choices made, among them that the step
+// size of a resumed run falls once more if its limit is larger.
 func (j *trainJob) plan(recipe, file, saved *run.File) error {
 	s, err := run.Load(recipe, file, saved, j.line)
 	if err != nil {

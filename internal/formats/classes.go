@@ -154,9 +154,9 @@ func (r *reader) rowLabels(file string, values []float32, cols int, lists string
 	}
 }
 
-// unknownRows makes rows of NaN.
-func unknownRows(file string, rows, cols int) []float32 {
-	values := zeros(file+": labels", rows, cols)
+// unknownRows makes rows of NaN, if they fit in memory.
+func unknownRows(what string, rows, cols int) []float32 {
+	values := zeros(what, rows, cols)
 	for k := range values {
 		values[k] = float32(math.NaN())
 	}

@@ -340,7 +340,7 @@ func (e *edgeList) addArray(path, role string, rows int) {
 	e.note("%s from %s: an array of %d rows, in node order", role, path, rows)
 }
 
-// keyed returns a part of the ids of a file that is no table.
+// keyed adds a part of a file that is no table, with its ids if it has some.
 func (e *edgeList) keyed(role, path string, ids []string) *part {
 	p := &part{File: &table.File{Path: path}, role: role, header: isHeader}
 	for _, id := range ids {

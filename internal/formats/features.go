@@ -161,7 +161,7 @@ func (e *edgeList) texts(p *part, columns []int) []map[string]bool {
 
 // newColumn decides how a column is encoded. The schema decides, if there is one, else the texts.
 func (e *edgeList) newColumn(p *part, column int, texts map[string]bool) *tableColumn {
-	c := &tableColumn{Column: Column{Name: p.title(column)}, what: "numbers", values: unknownRows(p.Path, e.order.nodes, 1), places: make(map[string]int32)}
+	c := &tableColumn{Column: Column{Name: p.title(column)}, what: "numbers", values: unknownRows(p.Path+": "+p.title(column), e.order.nodes, 1), places: make(map[string]int32)}
 	c.at = slices.IndexFunc(e.o.Columns, func(o Column) bool { return o.Name == c.Name })
 	isLabel := e.isLabel(p, column)
 	check(c.at < 0 || !isLabel, p.Path, "column %q is a feature of the run, and the label here: name another column in labels-columns", c.Name)

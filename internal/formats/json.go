@@ -239,7 +239,7 @@ func (r *reader) listLabels(l *jsonLists, n int, node func(k int) int32) {
 		r.namedLabels(l.path, names, false)
 		return
 	}
-	rows := unknownRows(l.path, n, l.width)
+	rows := unknownRows(l.path+": labels", n, l.width)
 	for k := range l.ids {
 		r.poll(k)
 		if i := int(node(k)); i >= 0 {

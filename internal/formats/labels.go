@@ -92,7 +92,7 @@ func (e *edgeList) oneLabel(p *part, column []int) {
 // tasks, where a missing value means unknown.
 func (e *edgeList) manyLabels(p *part, columns []int) {
 	width := len(columns)
-	values := unknownRows(p.Path, e.order.nodes, width)
+	values := unknownRows(p.Path+": labels", e.order.nodes, width)
 	e.eachCell(p, columns, func(node int32, k int, cell []byte) string {
 		v, number := p.number(cell)
 		switch {

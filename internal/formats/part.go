@@ -27,7 +27,7 @@ type part struct {
 	inOrder bool     // the SPEC says that the rows are in node order
 	index   bool     // the first column is pandas' index
 
-	idColumns int   // number of columns of ids: two of the edges, one of other tables
+	idColumns int   // number of columns of ids: 2 of the edges, 1 of other tables, 0 of other files
 	ends      []int // the columns that can hold ids: idColumns of them, or none
 	ids       []int32
 	set       idSet // of the ids, without the first line's unless it is data

@@ -268,6 +268,8 @@ func plusMinus(v, spread float64) string {
 // two decimals, and a smaller one with three significant digits.
 func short(v float64) string {
 	switch a := math.Abs(v); {
+	case a == 0: // also −0
+		return "0"
 	case a >= 100 && a == math.Trunc(a):
 		return fmt.Sprintf("%.0f", v)
 	case a >= 100:

@@ -166,7 +166,7 @@ func (r *runner) compute(ctx context.Context, keys []key) error {
 			r.Log(fmt.Sprintf("waiting for the cells that other processes compute: %d", waiting))
 		}
 		select {
-		case <-ctx.Done(): // which settle returns
+		case <-ctx.Done(): // settle returns its error
 		case <-time.After(time.Second):
 		}
 		taken, err = r.settle(ctx, taken)

@@ -34,10 +34,10 @@ func cut(line []byte, sep byte) (cell, rest []byte, more bool) {
 		return line, nil, false
 	}
 	cell, rest, more = bytes.Cut(line[quoted:], []byte{sep})
-	if cell = bytes.TrimSpace(cell); quoted > 0 {
-		if cell = line[1 : quoted-1]; bytes.IndexByte(cell, '"') >= 0 {
-			cell = bytes.ReplaceAll(cell, []byte(`""`), []byte(`"`))
-		}
+	if quoted == 0 {
+		cell = bytes.TrimSpace(cell)
+	} else if cell = line[1 : quoted-1]; bytes.IndexByte(cell, '"') >= 0 {
+		cell = bytes.ReplaceAll(cell, []byte(`""`), []byte(`"`))
 	}
 	if sep == ' ' {
 		rest = bytes.TrimLeft(rest, " ")
@@ -54,18 +54,21 @@ func IsDictionary(text []byte) bool {
 // quotedLength returns the length of a cell in quotes at the beginning of a line, with both
 // quotes. It is 0 if there is none, or if more than blanks follow it before the separator.
 func quotedLength(line []byte, sep byte) int {
-	for end := 1; end < len(line) && line[0] == '"'; end++ {
-		if line[end] != '"' {
-			continue
-		}
-		if !bytes.HasPrefix(line[end:], []byte(`""`)) {
+	if len(line) == 0 || line[0] != '"' {
+		return 0
+	}
+	for end := 1; end < len(line); end++ {
+		switch {
+		case line[end] != '"':
+		case bytes.HasPrefix(line[end:], []byte(`""`)): // a quote in the cell
+			end++
+		default:
 			after, _, _ := bytes.Cut(line[end+1:], []byte{sep})
 			if len(bytes.Trim(after, " ")) > 0 {
 				return 0
 			}
 			return end + 1
 		}
-		end++
 	}
 	return 0
 }
