@@ -91,7 +91,7 @@ func hostileFiles(t testing.TB, dir string) map[string]string {
 		in("planetoid:D/class/made"):                     `ind.made.allx: byte 2: class "y" of module "xxx`,
 		in("planetoid:D/tuples/made"):                    "its values would take",
 		"store:" + store:                                 "classes.store: 100000000 classes for 20 nodes",
-		"synth:demo?nodes=2147483647":                    "synth:demo of 2147483647 nodes and 16106127353 edges would take 1.13 TB of " + memoryError,
+		"synth:demo?nodes=2147483647":                    "synth:demo of 2147483647 nodes and 16106127353 edges would take 1.19 TB of " + memoryError,
 		"synth:proteins?classes=65536":                   memoryError,
 		"synth:demo?classes=65536&features=65536":        memoryError,
 		"synth:demo?nodes=100000&edges=4000000000":       memoryError,

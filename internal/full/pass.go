@@ -139,6 +139,9 @@ func (p *pass) run(ctx context.Context, s *stage) (err error) {
 			return err
 		}
 		err = chunks(ctx, (hi-lo+size-1)/size, workers, func(c int) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			r := <-runs
 			defer func() { runs <- r }()
 			at := lo + c*size
@@ -169,19 +172,19 @@ func (p *pass) run(ctx context.Context, s *stage) (err error) {
 	return nil
 }
 
-// chunks calls f for 0 … n−1, on as many goroutines as there are workers, until ctx is done.
-func chunks(ctx context.Context, n, workers int, f func(c int) error) (err error) {
+// chunks calls f for 0 … n−1, on as many goroutines as there are workers.
+func chunks(ctx context.Context, n, workers int, f func(c int) error) error {
 	if workers > 1 {
 		parallel.Reserve(workers) // each core has a run: its ops use no other
 		defer parallel.Reserve(-workers)
 		return parallel.Chunks(ctx, n, f)
 	}
-	for c := 0; c < n && err == nil; c++ {
-		if err = ctx.Err(); err == nil {
-			err = f(c)
+	for c := range n {
+		if err := f(c); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // chunkOf returns the rows of a chunk of s. The values of a chunk stay in the second cache. The
