@@ -54,9 +54,9 @@ func NewTargets(y *graph.Labels) *Targets { return &Targets{labels: y} }
 // Labels returns the labels of all nodes.
 func (t *Targets) Labels() *graph.Labels { return t.labels }
 
-// Smooth, called before Set, makes the loss smooth the labels: the target of a class is
+// Smooth makes the loss smooth the labels: the target of a class is
 // (1−rate)·onehot + rate/classes (Szegedy et al. 2016, arXiv:1512.00567), and of a binary
-// task (1−rate)·label + rate/2. rate must be in [0, 1).
+// task (1−rate)·label + rate/2. rate must be in [0, 1). Call it before Set.
 func (t *Targets) Smooth(rate float64) error {
 	if !(rate >= 0 && rate < 1) {
 		return fmt.Errorf("ops: label smoothing %v, want a number in [0, 1)", rate)
@@ -65,8 +65,9 @@ func (t *Targets) Smooth(rate float64) error {
 	return nil
 }
 
-// WeighClasses, called before Set, multiplies the loss of a row by the weight of its class. weights has one number for each class, and must not change; nil means that all are 1. It is not
-// for binary tasks.
+// WeighClasses multiplies the loss of a row by the weight of its class. weights has one
+// number for each class, and must not change; nil means that all are 1. It is not for
+// binary tasks. Call it before Set.
 func (t *Targets) WeighClasses(weights []float32) error {
 	if weights != nil && (t.labels == nil || len(weights) != t.labels.Classes) {
 		return fmt.Errorf("ops: %d class weights do not fit the labels: %w", len(weights), ErrShape)
