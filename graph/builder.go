@@ -150,8 +150,8 @@ func (b *Builder) BuildDirected() (*CSR, Report) {
 	return b.Build()
 }
 
-// shift returns the rows of a group as a power of 2. Up to 2²⁷ rows make at most 2048 groups: each has
-// a place where a processor writes.
+// shift returns the shift of rowGroups. Up to 2²⁷ rows make at most 2048 groups: each is a place where
+// processors write.
 func (b *Builder) shift() int { return min(max(4, bits.Len(uint(b.nodes))-11), 16) }
 
 // groupStarts returns the number of entries, with duplicates, before each group of rows, and of all.
@@ -226,9 +226,9 @@ func (b *Builder) fill(ctx context.Context, m *CSR, starts []int64, bytes int64,
 	return r, nil
 }
 
-// fillGroups puts the entries of the groups from number lo on into g, sorts them there, and moves the
-// first of equal ones to m, which has kept entries before. It returns the number of entries after
-// that. starts are those of the groups.
+// fillGroups puts the entries of some groups into g, sorts them there, and moves the first of equal
+// ones to m. lo is the number of the first group, and starts has the first entry of each and the end
+// of the last. m has kept entries before. The result is its number of entries afterwards.
 func (b *Builder) fillGroups(m *CSR, g *rowGroups, lo int, starts []int64, kept int64) int64 {
 	g.next = g.next[:0]
 	for _, start := range starts {

@@ -2,8 +2,8 @@ package graph
 
 import "sync"
 
-// rowGroups holds entries of a matrix before they are sorted: those of 1<<shift rows, a group, lie
-// together, so that processors write to a few places.
+// rowGroups holds entries of a matrix before they are sorted. A group is 1<<shift rows. Its entries
+// lie together, so that processors write to a few places.
 type rowGroups struct {
 	shift   int
 	next    []int64   // the place of the next entry of each group

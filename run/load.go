@@ -262,7 +262,7 @@ func Load(recipe, file, saved *File, line []Value) (Settings, error) {
 		return m.Sizes
 	}
 	line = slices.DeleteFunc(slices.Clone(line), func(v Value) bool { return saved != nil && v.Text == autoWord })
-	var before string // what the sizes counted before the last source
+	var before string // counts() before the last source is read
 	for _, f := range []*File{recipe, file, saved, {Values: line}} {
 		before = counts()
 		if err := s.Set(cmp.Or(f, new(File)).Values...); err != nil {
