@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"math"
-	"unsafe"
 
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
@@ -93,17 +92,17 @@ func softmaxRowGo(p, z []float32) (top, total float32) {
 // training nodes, a step took 30 times as long.
 const smallestLossGradient = 1e-20
 
-// flushSmall makes such values 0. Most rows have none: a fast pass over pairs of magnitudes, whose
-// highest bits are 1 after the sum unless they are small, finds that.
+// flushSmall makes such values 0. Most rows have none: a fast pass over magnitudes, whose highest
+// bit is 1 after the difference if they are small, finds that.
 func flushSmall(x []float32) {
-	const signs = 1<<63 | 1<<31
+	const sign = 1 << 31
 	smallest := math.Float32bits(smallestLossGradient)
-	above, all := uint64(1<<31-smallest)*(1<<32+1), uint64(signs)
-	for _, pair := range unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(x))), len(x)/2) {
-		all &= pair&^signs + above
+	var small uint32
+	for _, v := range x {
+		small |= math.Float32bits(v)&^sign - smallest
 	}
-	if all == signs {
-		x = x[len(x)&^1:]
+	if small&sign == 0 {
+		return
 	}
 	for k, v := range x {
 		if math.Float32bits(v)<<1 < smallest<<1 {
