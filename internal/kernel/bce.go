@@ -73,8 +73,8 @@ func expAbsGo(dst, x []float32) {
 func abs(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
 
 // BCEWithLogitsGradient sets dst to the gradient of BCEWithLogits with respect to the logits, times
-// upstream: (sigmoid(x) − t) times the row's weight, and zero where the target is NaN. Values of a
-// magnitude below 1e-20 become 0. dst may be logits.
+// upstream: (sigmoid(x) − t) times the row's weight, and zero where the target is NaN; a sigmoid
+// below 1e-17 is 0. dst may be logits.
 func BCEWithLogitsGradient(dst, logits, target []float32, tasks int, weight []float32, upstream float32) {
 	if tasks == 0 {
 		return
@@ -87,7 +87,6 @@ func BCEWithLogitsGradient(dst, logits, target []float32, tasks int, weight []fl
 			from, to := (lo+first)*tasks, (lo+end)*tasks
 			bceGradient(dst[from:to], logits[from:to], target[from:to], upstream*weight[lo+first])
 		})
-		flushSmall(dst[lo*tasks : hi*tasks])
 	})
 }
 
@@ -99,7 +98,11 @@ func bceGradientGo(dst, x, t []float32, share float32) {
 			dst[k] = 0
 			continue
 		}
-		dst[k] = share * (sigmoid(v) - y)
+		p := sigmoid(v)
+		if p < smallestProbability {
+			p = 0
+		}
+		dst[k] = share * (p - y)
 	}
 }
 

@@ -3812,64 +3812,69 @@ maxTest:
 	VMOVSS       X1, top+24(FP)
 	VBROADCASTSS X1, Y1
 	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
 	XORQ         BX, BX
 	JMP          expTest
 
 exp:
-	VMOVUPS      (CX)(BX*1), Y3
-	VSUBPS       Y1, Y3, Y3
-	VMOVUPS      constc2ae0000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y3
-	VMULPS       const3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VFNMADD231PS const3f318000<>+0(SB), Y4, Y3
-	VFNMADD231PS constb95e8083<>+0(SB), Y4, Y3
-	VMOVUPS      const39506967<>+0(SB), Y5
-	VFMADD213PS  const3ab743ce<>+0(SB), Y3, Y5
-	VFMADD213PS  const3c088908<>+0(SB), Y3, Y5
-	VFMADD213PS  const3d2aa9c1<>+0(SB), Y3, Y5
-	VFMADD213PS  const3e2aaaaa<>+0(SB), Y3, Y5
-	VFMADD213PS  const3f000000<>+0(SB), Y3, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD213PS  Y3, Y6, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPADDD       const0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VSUBPS       const3f800000<>+0(SB), Y4, Y6
-	VFMADD231PS  Y5, Y4, Y6
-	VFMADD213PS  Y4, Y4, Y5
-	VMOVUPS      Y5, (AX)(BX*1)
-	VADDPS       Y5, Y2, Y2
+	VMOVUPS      (CX)(BX*1), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMOVUPS      constc2ae0000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y4
+	VMULPS       const3fb8aa3b<>+0(SB), Y4, Y5
+	VROUNDPS     $0x08, Y5, Y5
+	VFNMADD231PS const3f318000<>+0(SB), Y5, Y4
+	VFNMADD231PS constb95e8083<>+0(SB), Y5, Y4
+	VMOVUPS      const39506967<>+0(SB), Y6
+	VFMADD213PS  const3ab743ce<>+0(SB), Y4, Y6
+	VFMADD213PS  const3c088908<>+0(SB), Y4, Y6
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Y4, Y6
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Y4, Y6
+	VFMADD213PS  const3f000000<>+0(SB), Y4, Y6
+	VMULPS       Y4, Y4, Y7
+	VFMADD213PS  Y4, Y7, Y6
+	VCVTPS2DQ    Y5, Y5
+	VPADDD       const0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VSUBPS       const3f800000<>+0(SB), Y5, Y7
+	VFMADD231PS  Y6, Y5, Y7
+	VFMADD213PS  Y5, Y5, Y6
+	VCMPPS       $0x11, const233877aa<>+0(SB), Y6, Y4
+	VBLENDVPS    Y4, Y3, Y6, Y6
+	VMOVUPS      Y6, (AX)(BX*1)
+	VADDPS       Y6, Y2, Y2
 	ADDQ         $+32, BX
 
 expTest:
 	CMPQ         BX, DX
 	JCS          exp
-	VMASKMOVPS   (CX)(BX*1), Y0, Y3
-	VSUBPS       Y1, Y3, Y3
+	VMASKMOVPS   (CX)(BX*1), Y0, Y4
+	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      constc2ae0000<>+0(SB), Y1
-	VMAXPS       Y3, Y1, Y3
-	VMULPS       const3fb8aa3b<>+0(SB), Y3, Y1
+	VMAXPS       Y4, Y1, Y4
+	VMULPS       const3fb8aa3b<>+0(SB), Y4, Y1
 	VROUNDPS     $0x08, Y1, Y1
-	VFNMADD231PS const3f318000<>+0(SB), Y1, Y3
-	VFNMADD231PS constb95e8083<>+0(SB), Y1, Y3
-	VMOVUPS      const39506967<>+0(SB), Y4
-	VFMADD213PS  const3ab743ce<>+0(SB), Y3, Y4
-	VFMADD213PS  const3c088908<>+0(SB), Y3, Y4
-	VFMADD213PS  const3d2aa9c1<>+0(SB), Y3, Y4
-	VFMADD213PS  const3e2aaaaa<>+0(SB), Y3, Y4
-	VFMADD213PS  const3f000000<>+0(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD213PS  Y3, Y5, Y4
+	VFNMADD231PS const3f318000<>+0(SB), Y1, Y4
+	VFNMADD231PS constb95e8083<>+0(SB), Y1, Y4
+	VMOVUPS      const39506967<>+0(SB), Y5
+	VFMADD213PS  const3ab743ce<>+0(SB), Y4, Y5
+	VFMADD213PS  const3c088908<>+0(SB), Y4, Y5
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Y4, Y5
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Y4, Y5
+	VFMADD213PS  const3f000000<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
 	VCVTPS2DQ    Y1, Y1
 	VPADDD       const0000007f<>+0(SB), Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VSUBPS       const3f800000<>+0(SB), Y1, Y5
-	VFMADD231PS  Y4, Y1, Y5
-	VFMADD213PS  Y1, Y1, Y4
-	VMASKMOVPS   Y4, Y0, (AX)(BX*1)
-	VANDPS       Y0, Y4, Y4
-	VADDPS       Y4, Y2, Y2
+	VSUBPS       const3f800000<>+0(SB), Y1, Y6
+	VFMADD231PS  Y5, Y1, Y6
+	VFMADD213PS  Y1, Y1, Y5
+	VCMPPS       $0x11, const233877aa<>+0(SB), Y5, Y1
+	VBLENDVPS    Y1, Y3, Y5, Y5
+	VMASKMOVPS   Y5, Y0, (AX)(BX*1)
+	VANDPS       Y0, Y5, Y5
+	VADDPS       Y5, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X1
 	VADDPS       X1, X2, X2
 	VPERMILPS    $0x0e, X2, X1
@@ -3914,6 +3919,24 @@ DATA constff800000<>+52(SB)/4, $0xff800000
 DATA constff800000<>+56(SB)/4, $0xff800000
 DATA constff800000<>+60(SB)/4, $0xff800000
 GLOBL constff800000<>(SB), RODATA|NOPTR, $64
+
+DATA const233877aa<>+0(SB)/4, $0x233877aa
+DATA const233877aa<>+4(SB)/4, $0x233877aa
+DATA const233877aa<>+8(SB)/4, $0x233877aa
+DATA const233877aa<>+12(SB)/4, $0x233877aa
+DATA const233877aa<>+16(SB)/4, $0x233877aa
+DATA const233877aa<>+20(SB)/4, $0x233877aa
+DATA const233877aa<>+24(SB)/4, $0x233877aa
+DATA const233877aa<>+28(SB)/4, $0x233877aa
+DATA const233877aa<>+32(SB)/4, $0x233877aa
+DATA const233877aa<>+36(SB)/4, $0x233877aa
+DATA const233877aa<>+40(SB)/4, $0x233877aa
+DATA const233877aa<>+44(SB)/4, $0x233877aa
+DATA const233877aa<>+48(SB)/4, $0x233877aa
+DATA const233877aa<>+52(SB)/4, $0x233877aa
+DATA const233877aa<>+56(SB)/4, $0x233877aa
+DATA const233877aa<>+60(SB)/4, $0x233877aa
+GLOBL const233877aa<>(SB), RODATA|NOPTR, $64
 
 // func expAbsAVX2(dst *float32, x *float32, n int)
 // Requires: AVX, AVX2, FMA3
@@ -4010,6 +4033,8 @@ one:
 	VSUBPS       const3f800000<>+0(SB), Y3, Y5
 	VFMADD231PS  Y4, Y3, Y5
 	VFMADD213PS  Y3, Y3, Y4
+	VCMPPS       $0x11, const233877aa<>+0(SB), Y4, Y2
+	VBLENDVPS    Y2, Y1, Y4, Y4
 	VMOVUPS      (CX), Y2
 	VMOVUPS      (DX), Y3
 	VADDPS       const3f800000<>+0(SB), Y4, Y5
@@ -7350,34 +7375,37 @@ maxTest:
 	VMOVSS        X0, top+24(FP)
 	VBROADCASTSS  X0, Z0
 	VPXORD        Z2, Z2, Z2
+	VPXORD        Z3, Z3, Z3
 	XORQ          BX, BX
 	JMP           expTest
 
 exp:
 	VMOVUPS      (CX)(BX*1), Z1
 	VSUBPS       Z0, Z1, Z1
-	VMOVUPS      constc2ae0000<>+0(SB), Z3
-	VMAXPS       Z1, Z3, Z1
-	VMULPS       const3fb8aa3b<>+0(SB), Z1, Z3
-	VRNDSCALEPS  $0x08, Z3, Z3
-	VFNMADD231PS const3f318000<>+0(SB), Z3, Z1
-	VFNMADD231PS constb95e8083<>+0(SB), Z3, Z1
-	VMOVUPS      const39506967<>+0(SB), Z4
-	VFMADD213PS  const3ab743ce<>+0(SB), Z1, Z4
-	VFMADD213PS  const3c088908<>+0(SB), Z1, Z4
-	VFMADD213PS  const3d2aa9c1<>+0(SB), Z1, Z4
-	VFMADD213PS  const3e2aaaaa<>+0(SB), Z1, Z4
-	VFMADD213PS  const3f000000<>+0(SB), Z1, Z4
-	VMULPS       Z1, Z1, Z5
-	VFMADD213PS  Z1, Z5, Z4
-	VCVTPS2DQ    Z3, Z3
-	VPADDD       const0000007f<>+0(SB), Z3, Z3
-	VPSLLD       $0x17, Z3, Z3
-	VSUBPS       const3f800000<>+0(SB), Z3, Z5
-	VFMADD231PS  Z4, Z3, Z5
-	VFMADD213PS  Z3, Z3, Z4
-	VMOVUPS      Z4, (AX)(BX*1)
-	VADDPS       Z4, Z2, Z2
+	VMOVUPS      constc2ae0000<>+0(SB), Z4
+	VMAXPS       Z1, Z4, Z1
+	VMULPS       const3fb8aa3b<>+0(SB), Z1, Z4
+	VRNDSCALEPS  $0x08, Z4, Z4
+	VFNMADD231PS const3f318000<>+0(SB), Z4, Z1
+	VFNMADD231PS constb95e8083<>+0(SB), Z4, Z1
+	VMOVUPS      const39506967<>+0(SB), Z5
+	VFMADD213PS  const3ab743ce<>+0(SB), Z1, Z5
+	VFMADD213PS  const3c088908<>+0(SB), Z1, Z5
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Z1, Z5
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Z1, Z5
+	VFMADD213PS  const3f000000<>+0(SB), Z1, Z5
+	VMULPS       Z1, Z1, Z6
+	VFMADD213PS  Z1, Z6, Z5
+	VCVTPS2DQ    Z4, Z4
+	VPADDD       const0000007f<>+0(SB), Z4, Z4
+	VPSLLD       $0x17, Z4, Z4
+	VSUBPS       const3f800000<>+0(SB), Z4, Z6
+	VFMADD231PS  Z5, Z4, Z6
+	VFMADD213PS  Z4, Z4, Z5
+	VCMPPS       $0x11, const233877aa<>+0(SB), Z5, K2
+	VMOVAPS      Z3, K2, Z5
+	VMOVUPS      Z5, (AX)(BX*1)
+	VADDPS       Z5, Z2, Z2
 	ADDQ         $+64, BX
 
 expTest:
@@ -7391,22 +7419,24 @@ expTest:
 	VRNDSCALEPS   $0x08, Z0, Z0
 	VFNMADD231PS  const3f318000<>+0(SB), Z0, Z1
 	VFNMADD231PS  constb95e8083<>+0(SB), Z0, Z1
-	VMOVUPS       const39506967<>+0(SB), Z3
-	VFMADD213PS   const3ab743ce<>+0(SB), Z1, Z3
-	VFMADD213PS   const3c088908<>+0(SB), Z1, Z3
-	VFMADD213PS   const3d2aa9c1<>+0(SB), Z1, Z3
-	VFMADD213PS   const3e2aaaaa<>+0(SB), Z1, Z3
-	VFMADD213PS   const3f000000<>+0(SB), Z1, Z3
-	VMULPS        Z1, Z1, Z4
-	VFMADD213PS   Z1, Z4, Z3
+	VMOVUPS       const39506967<>+0(SB), Z4
+	VFMADD213PS   const3ab743ce<>+0(SB), Z1, Z4
+	VFMADD213PS   const3c088908<>+0(SB), Z1, Z4
+	VFMADD213PS   const3d2aa9c1<>+0(SB), Z1, Z4
+	VFMADD213PS   const3e2aaaaa<>+0(SB), Z1, Z4
+	VFMADD213PS   const3f000000<>+0(SB), Z1, Z4
+	VMULPS        Z1, Z1, Z5
+	VFMADD213PS   Z1, Z5, Z4
 	VCVTPS2DQ     Z0, Z0
 	VPADDD        const0000007f<>+0(SB), Z0, Z0
 	VPSLLD        $0x17, Z0, Z0
-	VSUBPS        const3f800000<>+0(SB), Z0, Z4
-	VFMADD231PS   Z3, Z0, Z4
-	VFMADD213PS   Z0, Z0, Z3
-	VMOVUPS       Z3, K1, (AX)(BX*1)
-	VADDPS        Z3, Z2, K1, Z2
+	VSUBPS        const3f800000<>+0(SB), Z0, Z5
+	VFMADD231PS   Z4, Z0, Z5
+	VFMADD213PS   Z0, Z0, Z4
+	VCMPPS        $0x11, const233877aa<>+0(SB), Z4, K2
+	VMOVAPS       Z3, K2, Z4
+	VMOVUPS       Z4, K1, (AX)(BX*1)
+	VADDPS        Z4, Z2, K1, Z2
 	VEXTRACTF64X4 $0x01, Z2, Y0
 	VADDPS        Y0, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X0
@@ -7513,6 +7543,8 @@ one:
 	VSUBPS       const3f800000<>+0(SB), Z3, Z5
 	VFMADD231PS  Z4, Z3, Z5
 	VFMADD213PS  Z3, Z3, Z4
+	VCMPPS       $0x11, const233877aa<>+0(SB), Z4, K1
+	VMOVAPS      Z1, K1, Z4
 	VMOVUPS      (CX), Z2
 	VMOVUPS      (DX), Z3
 	VADDPS       const3f800000<>+0(SB), Z4, Z5

@@ -85,6 +85,9 @@ func TestSoftmaxCrossEntropy(t *testing.T) {
 				t.Fatalf("loss %v, want %v", loss, wantLoss)
 			}
 			for k := range probs {
+				if probs[k] == 0 && wantProbs[k] < smallestProbability {
+					continue
+				}
 				near(t, "probability", k, probs[k], wantProbs[k], sensitivity[k], 2e-6)
 			}
 			grad, intact2 := guarded(rows * classes)

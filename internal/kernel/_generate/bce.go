@@ -40,6 +40,7 @@ func bceGradient(v vectors) {
 		VMOVUPS(Mem{Base: x, Disp: o}, z)
 		v.negativeAbs(z)
 		e, _ := v.expNeg(z)
+		v.choose(17, float(smallestProbability), e, zero, e)
 		// Now z is free: the logit again, for its sign.
 		VMOVUPS(Mem{Base: x, Disp: o}, z)
 		VMOVUPS(Mem{Base: t, Disp: o}, target)

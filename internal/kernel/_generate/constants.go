@@ -36,6 +36,9 @@ const (
 	ln2Lo    = -2.12194440e-4
 )
 
+// The least probability in a gradient; see softmax.go of the package.
+const smallestProbability = 1e-17
+
 var expPolynomial = []float64{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1}
 
 // Constants of gelu; see gelu.go of the package.

@@ -49,13 +49,15 @@ func softmax(v vectors) {
 	VMOVSS(top.AsX(), result("top"))
 	VBROADCASTSS(top.AsX(), top)
 
-	total := v.reg()
+	total, zero := v.reg(), v.reg()
 	v.zero(total)
+	v.zero(zero)
 	loop("exp", func(m Mem) {
 		y := v.reg()
 		VMOVUPS(m, y)
 		VSUBPS(top, y, y)
 		e, _ := v.expNeg(y)
+		v.choose(17, float(smallestProbability), e, zero, e)
 		VMOVUPS(e, here(p))
 		VADDPS(e, total, total)
 	}, func() {
@@ -63,6 +65,7 @@ func softmax(v vectors) {
 		tail.load(here(z), y)
 		VSUBPS(top, y, y)
 		e, _ := v.expNeg(y)
+		v.choose(17, float(smallestProbability), e, zero, e)
 		tail.store(e, here(p))
 		if v.lanes == 16 {
 			VADDPS(e, total, tail.r, total)
