@@ -186,8 +186,18 @@ const entryMemory = 6 // bytes of an entry in rowGroups, without its value
 // The error is the context's.
 func (b *Builder) fill(ctx context.Context, m *CSR, starts []int64, bytes int64, progress func(done, all int64)) (Report, error) {
 	m.Rows, m.Cols, m.Ptr = b.nodes, b.nodes, make([]int64, b.nodes+1)
-	g := &rowGroups{shift: b.shift()}
 	groups, all, kept := len(starts)-1, starts[len(starts)-1], int64(0)
+	g := &rowGroups{
+		shift:   b.shift(),
+		rows:    make([]uint16, min(bytes/entryMemory, all)), // more for a large group
+		sorters: make(chan *rowSorter, runtime.GOMAXPROCS(0)),
+	}
+	for range cap(g.sorters) {
+		g.sorters <- new(rowSorter)
+	}
+	if b.files != nil { // these are in memory, since the columns are in a file
+		g.columns = make([]int32, len(g.rows))
+	}
 	for lo, hi := 0, 0; lo < groups; lo = hi {
 		if err := ctx.Err(); err != nil {
 			return Report{}, err
@@ -199,7 +209,7 @@ func (b *Builder) fill(ctx context.Context, m *CSR, starts []int64, bytes int64,
 		first, last := starts[lo], starts[hi]
 		if b.files == nil {
 			g.columns = m.Idx[first:last]
-		} else { // in memory, since the columns are in a file
+		} else {
 			g.columns = resize(g.columns, int(last-first))
 		}
 		g.rows = resize(g.rows, len(g.columns))

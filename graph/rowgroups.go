@@ -1,27 +1,22 @@
 package graph
 
-import "sync"
-
 // rowGroups holds entries of a matrix before they are sorted. A group is 1<<shift rows. Its entries
 // lie together, so that processors write to a few places.
 type rowGroups struct {
 	shift   int
-	next    []int64   // the place of the next entry of each group
-	columns []int32   // of each entry
-	rows    []uint16  // counted in the group
-	values  []float32 // nil if all are 1
-	sorters sync.Pool // of *rowSorter
+	next    []int64         // the place of the next entry of each group
+	columns []int32         // of each entry
+	rows    []uint16        // counted in the group
+	values  []float32       // nil if all are 1
+	sorters chan *rowSorter // one a core; a sync.Pool would keep their memory for another collection
 }
 
 // sort sorts the entries from start to end, of a group, by rows, and by columns in a row. Of equal
 // columns it keeps the first, and returns the end of those kept. It adds their number in each row to
 // counts.
 func (g *rowGroups) sort(start, end int64, counts []int64, columns int) int64 {
-	s, _ := g.sorters.Get().(*rowSorter)
-	if s == nil {
-		s = new(rowSorter)
-	}
-	defer g.sorters.Put(s)
+	s := <-g.sorters
+	defer func() { g.sorters <- s }()
 	s.keys, s.values = resize(s.keys, int(end-start)), s.values[:0]
 	for k := range s.keys {
 		s.keys[k] = uint64(g.rows[start+int64(k)])<<32 | uint64(g.columns[start+int64(k)])

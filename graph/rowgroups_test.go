@@ -20,7 +20,8 @@ func TestRowGroups(t *testing.T) {
 		columns := 1 << rapid.IntRange(0, 31).Draw(t, "bits")
 		weighted := rapid.Bool().Draw(t, "weighted")
 		few := rapid.Bool().Draw(t, "few places") // so that many are equal
-		g := &rowGroups{shift: shift}
+		g := &rowGroups{shift: shift, sorters: make(chan *rowSorter, 1)}
+		g.sorters <- new(rowSorter)
 		var want []entry
 		for k := range rapid.IntRange(0, 200).Draw(t, "entries") {
 			e := entry{uint16(rapid.IntRange(0, 1<<shift-1).Draw(t, "row")), int32(rapid.IntRange(0, columns-1).Draw(t, "column")), float32(k)}
