@@ -74,7 +74,7 @@ func abs(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^
 
 // BCEWithLogitsGradient sets dst to the gradient of BCEWithLogits with respect to the logits, times
 // upstream: (sigmoid(x) − t) times the row's weight, and zero where the target is NaN; a sigmoid
-// below 1e-17 is 0. dst may be logits.
+// below 1e-14 is 0. dst may be logits.
 func BCEWithLogitsGradient(dst, logits, target []float32, tasks int, weight []float32, upstream float32) {
 	if tasks == 0 {
 		return

@@ -3839,7 +3839,7 @@ exp:
 	VSUBPS       const3f800000<>+0(SB), Y5, Y7
 	VFMADD231PS  Y6, Y5, Y7
 	VFMADD213PS  Y5, Y5, Y6
-	VCMPPS       $0x11, const233877aa<>+0(SB), Y6, Y4
+	VCMPPS       $0x11, const283424dc<>+0(SB), Y6, Y4
 	VBLENDVPS    Y4, Y3, Y6, Y6
 	VMOVUPS      Y6, (AX)(BX*1)
 	VADDPS       Y6, Y2, Y2
@@ -3870,7 +3870,7 @@ expTest:
 	VSUBPS       const3f800000<>+0(SB), Y1, Y6
 	VFMADD231PS  Y5, Y1, Y6
 	VFMADD213PS  Y1, Y1, Y5
-	VCMPPS       $0x11, const233877aa<>+0(SB), Y5, Y1
+	VCMPPS       $0x11, const283424dc<>+0(SB), Y5, Y1
 	VBLENDVPS    Y1, Y3, Y5, Y5
 	VMASKMOVPS   Y5, Y0, (AX)(BX*1)
 	VANDPS       Y0, Y5, Y5
@@ -3920,23 +3920,23 @@ DATA constff800000<>+56(SB)/4, $0xff800000
 DATA constff800000<>+60(SB)/4, $0xff800000
 GLOBL constff800000<>(SB), RODATA|NOPTR, $64
 
-DATA const233877aa<>+0(SB)/4, $0x233877aa
-DATA const233877aa<>+4(SB)/4, $0x233877aa
-DATA const233877aa<>+8(SB)/4, $0x233877aa
-DATA const233877aa<>+12(SB)/4, $0x233877aa
-DATA const233877aa<>+16(SB)/4, $0x233877aa
-DATA const233877aa<>+20(SB)/4, $0x233877aa
-DATA const233877aa<>+24(SB)/4, $0x233877aa
-DATA const233877aa<>+28(SB)/4, $0x233877aa
-DATA const233877aa<>+32(SB)/4, $0x233877aa
-DATA const233877aa<>+36(SB)/4, $0x233877aa
-DATA const233877aa<>+40(SB)/4, $0x233877aa
-DATA const233877aa<>+44(SB)/4, $0x233877aa
-DATA const233877aa<>+48(SB)/4, $0x233877aa
-DATA const233877aa<>+52(SB)/4, $0x233877aa
-DATA const233877aa<>+56(SB)/4, $0x233877aa
-DATA const233877aa<>+60(SB)/4, $0x233877aa
-GLOBL const233877aa<>(SB), RODATA|NOPTR, $64
+DATA const283424dc<>+0(SB)/4, $0x283424dc
+DATA const283424dc<>+4(SB)/4, $0x283424dc
+DATA const283424dc<>+8(SB)/4, $0x283424dc
+DATA const283424dc<>+12(SB)/4, $0x283424dc
+DATA const283424dc<>+16(SB)/4, $0x283424dc
+DATA const283424dc<>+20(SB)/4, $0x283424dc
+DATA const283424dc<>+24(SB)/4, $0x283424dc
+DATA const283424dc<>+28(SB)/4, $0x283424dc
+DATA const283424dc<>+32(SB)/4, $0x283424dc
+DATA const283424dc<>+36(SB)/4, $0x283424dc
+DATA const283424dc<>+40(SB)/4, $0x283424dc
+DATA const283424dc<>+44(SB)/4, $0x283424dc
+DATA const283424dc<>+48(SB)/4, $0x283424dc
+DATA const283424dc<>+52(SB)/4, $0x283424dc
+DATA const283424dc<>+56(SB)/4, $0x283424dc
+DATA const283424dc<>+60(SB)/4, $0x283424dc
+GLOBL const283424dc<>(SB), RODATA|NOPTR, $64
 
 // func expAbsAVX2(dst *float32, x *float32, n int)
 // Requires: AVX, AVX2, FMA3
@@ -4033,7 +4033,7 @@ one:
 	VSUBPS       const3f800000<>+0(SB), Y3, Y5
 	VFMADD231PS  Y4, Y3, Y5
 	VFMADD213PS  Y3, Y3, Y4
-	VCMPPS       $0x11, const233877aa<>+0(SB), Y4, Y2
+	VCMPPS       $0x11, const283424dc<>+0(SB), Y4, Y2
 	VBLENDVPS    Y2, Y1, Y4, Y4
 	VMOVUPS      (CX), Y2
 	VMOVUPS      (DX), Y3
@@ -7402,7 +7402,7 @@ exp:
 	VSUBPS       const3f800000<>+0(SB), Z4, Z6
 	VFMADD231PS  Z5, Z4, Z6
 	VFMADD213PS  Z4, Z4, Z5
-	VCMPPS       $0x11, const233877aa<>+0(SB), Z5, K2
+	VCMPPS       $0x11, const283424dc<>+0(SB), Z5, K2
 	VMOVAPS      Z3, K2, Z5
 	VMOVUPS      Z5, (AX)(BX*1)
 	VADDPS       Z5, Z2, Z2
@@ -7433,7 +7433,7 @@ expTest:
 	VSUBPS        const3f800000<>+0(SB), Z0, Z5
 	VFMADD231PS   Z4, Z0, Z5
 	VFMADD213PS   Z0, Z0, Z4
-	VCMPPS        $0x11, const233877aa<>+0(SB), Z4, K2
+	VCMPPS        $0x11, const283424dc<>+0(SB), Z4, K2
 	VMOVAPS       Z3, K2, Z4
 	VMOVUPS       Z4, K1, (AX)(BX*1)
 	VADDPS        Z4, Z2, K1, Z2
@@ -7543,7 +7543,7 @@ one:
 	VSUBPS       const3f800000<>+0(SB), Z3, Z5
 	VFMADD231PS  Z4, Z3, Z5
 	VFMADD213PS  Z3, Z3, Z4
-	VCMPPS       $0x11, const233877aa<>+0(SB), Z4, K1
+	VCMPPS       $0x11, const283424dc<>+0(SB), Z4, K1
 	VMOVAPS      Z1, K1, Z4
 	VMOVUPS      (CX), Z2
 	VMOVUPS      (DX), Z3

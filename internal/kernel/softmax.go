@@ -32,7 +32,7 @@ func sumRanges(rows int, part func(lo, hi int) float64) float64 {
 //
 // over the rows whose target is not −1; there is one row a target. Label smoothing takes
 // (1−smoothing)·onehot + smoothing/classes as the target (Szegedy et al. 2016,
-// arXiv:1512.00567). A probability below 1e-17 of the row's largest becomes 0; its loss stays
+// arXiv:1512.00567). A probability below 1e-14 of the row's largest becomes 0; its loss stays
 // finite, for the logarithm is taken of the softmax's sum in float64. probs may be logits.
 func SoftmaxCrossEntropy(probs, logits []float32, classes int, target []int32, weight []float32, smoothing float64) float64 {
 	rows := len(target)
@@ -69,11 +69,11 @@ func mean(x []float32) float64 {
 	return sum / float64(len(x))
 }
 
-// smallestProbability is the least probability in a gradient; a smaller one is 0. Adam's
-// epsilon is 1e-8: it moves no parameter. The products with it would be denormal, and a
-// processor takes a hundred times as long for these: where a model knows all training nodes, a
-// step took 30 times as long.
-const smallestProbability = 1e-17
+// smallestProbability is the least probability in a gradient: a smaller one becomes 0. The parameters
+// do not feel it, since Adam's epsilon is 1e-8. Products with it would be denormal numbers, for which
+// a processor takes a hundred times as long: where a model knew all training nodes, a step took 30
+// times as long.
+const smallestProbability = 1e-14
 
 // softmaxRowGo is the portable form of softmaxRow.
 func softmaxRowGo(p, z []float32) (top, total float32) {

@@ -37,7 +37,7 @@ const (
 )
 
 // The least probability in a gradient; see softmax.go of the package.
-const smallestProbability = 1e-17
+const smallestProbability = 1e-14
 
 var expPolynomial = []float64{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1}
 
