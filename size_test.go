@@ -34,7 +34,7 @@ var ceilings = map[string]int{
 	"internal/fetch":            414,
 	"internal/finite":           46,
 	"internal/formats":          3298,
-	"internal/full":             1058,
+	"internal/full":             1062,
 	"internal/half":             37,
 	"internal/kernel":           2161,
 	"internal/kernel/_generate": 1669,
@@ -62,7 +62,7 @@ var ceilings = map[string]int{
 	"internal/tfevents":         56,
 	"internal/tune":             221,
 	"internal/weights":          305,
-	"layers":                    1730,
+	"layers":                    1731,
 	"notebook":                  455,
 	"notebooks/kernel":          930,
 	"ops":                       2609,
@@ -73,7 +73,7 @@ var ceilings = map[string]int{
 	"serve":                     646,
 	"study":                     2374,
 	"study/figure":              513,
-	"train":                     2982,
+	"train":                     2987,
 }
 
 // Ceilings of the whole project.

@@ -110,6 +110,10 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	return infer(ctx, m.full, c)
 }
 
+// Reuse lets the next Infer write its result into the memory of logits, an earlier result, which must
+// not be used any more.
+func (m *GCN) Reuse(logits []float32) { m.full.Reuse(logits) }
+
 // InferHidden returns the output of a convolution, with norm and activation and without
 // dropout, for nodes (nil: all nodes), and its number of columns. layer counts the
 // convolutions from 1. The rest is as for Infer, but nothing is kept for a further call. A model

@@ -338,6 +338,32 @@ func TestInferSameBitsOnAnyNumberOfCores(t *testing.T) {
 	checkClose(t, "chunks", want, matrixOf(n, 6, m.Logits.Value().Data().([]float32)), nil)
 }
 
+// TestInferReuse checks that one call takes the memory, and that it leaves nothing of what was there.
+func TestInferReuse(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	const n = 600
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 2000, false))
+	x, y := randomFeatures(rng, n, 8), randomLabels(rng, n, 3)
+	_, m := testModel(t, p, x, y, 2, GCNOptions{Hidden: 16})
+	infer := func() []float32 {
+		logits, err := m.Infer(context.Background(), p, x, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return logits
+	}
+	want := infer()
+	used := slices.Repeat([]float32{float32(math.NaN())}, len(want))
+	m.Reuse(used)
+	got, again := infer(), infer()
+	if &got[0] != &used[0] || &again[0] == &used[0] {
+		t.Error("the memory is not used once")
+	}
+	if !slices.Equal(got, want) || !slices.Equal(again, want) {
+		t.Error("other logits")
+	}
+}
+
 // Features in half precision give the same bits as the same numbers in single precision,
 // for both orders of the products and for residual layers.
 func TestInferHalfPrecision(t *testing.T) {

@@ -81,5 +81,10 @@ func (r *run) score(ctx context.Context, s *score.Sample) (score.Estimate, error
 	if err != nil {
 		return score.Estimate{}, err
 	}
+	if gcn, is := r.model.Inference.(*layers.GCN); is {
+		defer gcn.Reuse(logits)
+	} else if r.full != nil {
+		defer r.full.Reuse(logits)
+	}
 	return s.Score(r.data.Metric, logits, r.data.Labels)
 }

@@ -23,11 +23,12 @@ type Model struct {
 	slots  []*ops.Slot
 	mode   *ops.Mode
 
-	idle  []chan *levelRun     // of each level: runs that no call uses
-	small sync.Pool            // *pass, of calls for few nodes
-	large atomic.Pointer[pass] // of one other call: it may have much memory
-	Spare *Spare
-	Chunk int // rows of a chunk, for tests; 0: so many that they stay in cache
+	idle   []chan *levelRun     // of each level: runs that no call uses
+	small  sync.Pool            // *pass, of calls for few nodes
+	large  atomic.Pointer[pass] // of one other call: it may have much memory
+	Spare  *Spare
+	logits atomic.Pointer[[]float32] // see Reuse
+	Chunk  int                       // rows of a chunk, for tests; 0: so many that they stay in cache
 }
 
 // Spare is memory for the values of levels of even and of odd numbers, which models share.
@@ -142,6 +143,9 @@ func (m *Model) Infer(ctx context.Context, c Call) (logits []float32, err error)
 	}
 	return logits, nil
 }
+
+// Reuse gives the memory of logits of Infer to the next call: they must not be used any more.
+func (m *Model) Reuse(logits []float32) { m.logits.Store(&logits) }
 
 // source returns what is read in c in place of s, which the model reads.
 func (c *Call) source(s plan.Source) plan.Source {

@@ -1,6 +1,7 @@
 package full
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,7 +83,8 @@ func (p *pass) level(ctx context.Context, s *stage) error {
 	var at plan.Floats
 	var err error
 	if last && s.Wanted[s.Out[0]] == nil { // the caller's
-		at.Data, err = reserve(new([]float32), size, fmt.Sprintf("the output of %d nodes × %d", len(s.nodes), s.Out[0].Shape()[1]))
+		memory := cmp.Or(p.logits.Swap(nil), new([]float32))
+		at.Data, err = reserve(memory, size, fmt.Sprintf("the output of %d nodes × %d", len(s.nodes), s.Out[0].Shape()[1]))
 	} else {
 		at, err = p.values(s.number, size)
 	}
