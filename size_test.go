@@ -62,7 +62,7 @@ var ceilings = map[string]int{
 	"internal/tfevents":         56,
 	"internal/tune":             221,
 	"internal/weights":          305,
-	"layers":                    1731,
+	"layers":                    1735,
 	"notebook":                  455,
 	"notebooks/kernel":          930,
 	"ops":                       2609,
@@ -73,7 +73,7 @@ var ceilings = map[string]int{
 	"serve":                     646,
 	"study":                     2374,
 	"study/figure":              513,
-	"train":                     2987,
+	"train":                     2985,
 }
 
 // Ceilings of the whole project.

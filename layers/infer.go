@@ -110,9 +110,14 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	return infer(ctx, m.full, c)
 }
 
-// Reuse lets the next Infer write its result into the memory of logits, an earlier result, which must
-// not be used any more.
-func (m *GCN) Reuse(logits []float32) { m.full.Reuse(logits) }
+// Reuse lets the next Infer write its result into the memory of logits, an earlier result of any
+// length, which the caller must not use any more. The model holds it until then. Calls may be
+// concurrent, and with Infer. A GCN that is not of NewGCN ignores it.
+func (m *GCN) Reuse(logits []float32) {
+	if m.full != nil {
+		m.full.Reuse(logits)
+	}
+}
 
 // InferHidden returns the output of a convolution, with norm and activation and without
 // dropout, for nodes (nil: all nodes), and its number of columns. layer counts the

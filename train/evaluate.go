@@ -81,10 +81,8 @@ func (r *run) score(ctx context.Context, s *score.Sample) (score.Estimate, error
 	if err != nil {
 		return score.Estimate{}, err
 	}
-	if gcn, is := r.model.Inference.(*layers.GCN); is {
+	if gcn, is := r.model.Inference.(*layers.GCN); is && s == r.validSample { // the test's are the last
 		defer gcn.Reuse(logits)
-	} else if r.full != nil {
-		defer r.full.Reuse(logits)
 	}
 	return s.Score(r.data.Metric, logits, r.data.Labels)
 }
