@@ -8,6 +8,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -103,23 +104,29 @@ func (s *Sample) Sampled() bool { return len(s.Nodes) < s.Of }
 //
 // and for a ratio of means R = ā/b̄ the same with (aᵢ − R·bᵢ)/b̄ in place of yᵢ − ȳ.
 func (s *Sample) Score(metric datasets.Metric, scores []float32, labels *graph.Labels) (Estimate, error) {
-	score, err := Of(metric, scores, labels, s.Nodes)
-	e := Estimate{Score: score, Unbiased: !s.Sampled() || !s.ratio}
-	if err != nil {
-		return e, err
+	of := scored{metric: metric, scores: scores, labels: labels, nodes: s.Nodes}
+	if err := of.check(); err != nil {
+		return Estimate{}, err
 	}
-	if classes := labels.Classes; classes > 0 {
-		e.Predicted = make([]int, classes)
-		for i := range s.Nodes {
-			e.Predicted[predictedClass(scores[i*classes:(i+1)*classes])]++
+	e := Estimate{Unbiased: !s.Sampled() || !s.ratio}
+	if width := labels.Classes; width > 0 {
+		e.Predicted, of.classes = make([]int, width), make([]int32, len(s.Nodes))
+		parallel.For(len(s.Nodes), 1024, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				of.classes[i] = int32(predictedClass(scores[i*width:][:width]))
+			}
+		})
+		for _, c := range of.classes {
+			e.Predicted[c]++
 		}
 	}
+	e.Score, _ = mean(of.ratios())
 	if !s.Sampled() {
 		return e, nil
 	}
 	n := float64(len(s.Nodes))
 	var squares float64
-	for _, d := range deviations(metric, scores, labels, s.Nodes) {
+	for _, d := range of.deviations() {
 		squares += d * d
 	}
 	e.StandardError = math.Sqrt((1 - n/float64(s.Of)) * squares / (n * (n - 1)))
@@ -128,21 +135,15 @@ func (s *Sample) Score(metric datasets.Metric, scores []float32, labels *graph.L
 
 // deviations returns each node's (aᵢ − R·bᵢ)/b̄, the mean over the parts of the metric. It is
 // yᵢ − ȳ if all labels are known.
-func deviations(metric datasets.Metric, scores []float32, y *graph.Labels, nodes []int32) []float64 {
-	parts := ratios(metric, scores, y, nodes)
-	used := 0.0
-	for _, p := range parts {
-		if p.b > 0 {
-			used++
-		}
-	}
-	width := y.Outputs()
-	deviations := make([]float64, len(nodes))
-	for i, v := range nodes {
-		for t := range tasksOf(y) {
+func (s *scored) deviations() []float64 {
+	parts := s.ratios()
+	_, used := mean(parts)
+	deviations := make([]float64, len(s.nodes))
+	for i := range s.nodes {
+		for t := range tasksOf(s.labels) {
 			if p := parts[t%len(parts)]; p.b > 0 {
-				c := count(metric, scores[i*width:(i+1)*width], y, v, t)
-				deviations[i] += (c.a - p.a/p.b*c.b) / (p.b / float64(len(nodes))) / used
+				c := s.count(i, t)
+				deviations[i] += (c.a - p.a/p.b*c.b) / (p.b / float64(len(s.nodes))) / used
 			}
 		}
 	}

@@ -32,22 +32,31 @@ var ErrNotFinite = errors.New("not finite")
 // a score is NaN (ErrNotFinite), if a node is outside the labels, or if the metric does not fit the
 // labels. Cost: O(scores), and for rocauc O(tasks·n·log n).
 func Of(metric datasets.Metric, scores []float32, labels *graph.Labels, nodes []int32) (float64, error) {
-	if err := checkRows("scores", scores, labels, nodes); err != nil {
-		return 0, err
+	e, err := (&Sample{Nodes: nodes, Of: len(nodes)}).Score(metric, scores, labels)
+	return e.Score, err
+}
+
+// scored is what a metric needs of a model's scores of nodes: row i belongs to nodes[i].
+type scored struct {
+	metric  datasets.Metric
+	scores  []float32
+	labels  *graph.Labels
+	nodes   []int32
+	classes []int32 // the predicted class of each node; nil for binary tasks
+}
+
+// check returns the errors that Of describes.
+func (s *scored) check() error {
+	if err := checkRows("scores", s.scores, s.labels, s.nodes); err != nil {
+		return err
 	}
-	for k, s := range scores {
-		if s != s {
-			width := labels.Outputs()
-			return 0, fmt.Errorf("score %d of node %d is %w: NaN", k%width, nodes[k/width], ErrNotFinite)
+	for k, x := range s.scores {
+		if x != x {
+			width := s.labels.Outputs()
+			return fmt.Errorf("score %d of node %d is %w: NaN", k%width, s.nodes[k/width], ErrNotFinite)
 		}
 	}
-	if err := Scorable(metric, labels, nodes); err != nil {
-		return 0, err
-	}
-	if metric == datasets.ROCAUC {
-		return rocAUC(scores, labels, nodes), nil
-	}
-	return mean(ratios(metric, scores, labels, nodes)), nil
+	return Scorable(s.metric, s.labels, s.nodes)
 }
 
 // checkRows returns an error if there is not a row of values for each node, of the width of
@@ -114,19 +123,19 @@ func label(y *graph.Labels, node int32, t int) (yes, known bool) {
 	return v == 1, v == v
 }
 
-// ratio is a part of a metric other than rocauc, which is the mean of Σa/Σb over its parts.
-// The sums are whole numbers.
+// ratio is a part of a metric, which is the mean of Σa/Σb over its parts. But for rocauc the sums
+// are whole numbers.
 type ratio struct{ a, b float64 }
 
-// count returns what task t of a node adds to its part: 1 to b, and 1 to a if the prediction
-// is right. For the micro-F1 of tasks a is 2TP, and b is 2TP+FP+FN. row holds the node's scores.
-func count(metric datasets.Metric, row []float32, y *graph.Labels, node int32, t int) ratio {
-	yes, known := label(y, node, t)
-	predicted := row[t] > 0
-	right := predicted == yes
-	pairs := y.Tasks > 0 && metric == datasets.MicroF1
-	if y.Tasks == 0 {
-		right = predictedClass(row) == int(y.Class[node])
+// count returns what task t of nodes[i] adds to its part: 1 to b, and 1 to a if the prediction
+// is right. For the micro-F1 of tasks a is 2TP, and b is 2TP+FP+FN.
+func (s *scored) count(i, t int) ratio {
+	yes, known := label(s.labels, s.nodes[i], t)
+	var right, pairs bool
+	if s.classes != nil {
+		right = s.classes[i] == s.labels.Class[s.nodes[i]]
+	} else {
+		right, pairs = (s.scores[i*s.labels.Tasks+t] > 0) == yes, s.metric == datasets.MicroF1
 	}
 	switch {
 	case !known, pairs && right && !yes:
@@ -139,34 +148,34 @@ func count(metric datasets.Metric, row []float32, y *graph.Labels, node int32, t
 	return ratio{1, 1}
 }
 
-// ratios returns the parts of a metric: one a task, but a single one of micro-F1. Task t
+// ratios returns the parts of the metric: one a task, but a single one of micro-F1. Task t
 // belongs to part t modulo their number.
-func ratios(metric datasets.Metric, scores []float32, y *graph.Labels, nodes []int32) []ratio {
-	parts := make([]ratio, tasksOf(y))
-	if metric == datasets.MicroF1 {
+func (s *scored) ratios() []ratio {
+	if s.metric == datasets.ROCAUC {
+		return areas(s.scores, s.labels, s.nodes)
+	}
+	parts := make([]ratio, tasksOf(s.labels))
+	if s.metric == datasets.MicroF1 {
 		parts = parts[:1]
 	}
-	width := y.Outputs()
-	for i, v := range nodes {
-		for t := range tasksOf(y) {
-			c := count(metric, scores[i*width:(i+1)*width], y, v, t)
-			part := &parts[t%len(parts)]
+	for i := range s.nodes {
+		for t := range tasksOf(s.labels) {
+			c, part := s.count(i, t), &parts[t%len(parts)]
 			part.a, part.b = part.a+c.a, part.b+c.b
 		}
 	}
 	return parts
 }
 
-// mean returns the mean of the parts that have a denominator, 0 if there is none.
-func mean(parts []ratio) float64 {
-	var sum, n float64
+// mean returns the mean of the parts that have a denominator, 0 if there is none, and their number.
+func mean(parts []ratio) (mean, used float64) {
 	for _, p := range parts {
 		if p.b > 0 {
-			sum += p.a / p.b
-			n++
+			mean += p.a / p.b
+			used++
 		}
 	}
-	return sum / max(n, 1)
+	return mean / max(used, 1), used
 }
 
 // predictedClass returns the class with the highest score, the first of equals.
@@ -181,8 +190,8 @@ func predictedClass(scores []float32) int {
 	return best
 }
 
-// rocAUC is Of by rocauc, for nodes that are scorable.
-func rocAUC(scores []float32, labels *graph.Labels, nodes []int32) float64 {
+// areas returns the parts of rocauc, for nodes that are scorable.
+func areas(scores []float32, labels *graph.Labels, nodes []int32) []ratio {
 	parts := make([]ratio, tasksOf(labels))
 	parallel.For(len(parts), 1, func(lo, hi int) {
 		ranked := make([]ranking, 0, len(nodes))
@@ -196,7 +205,7 @@ func rocAUC(scores []float32, labels *graph.Labels, nodes []int32) float64 {
 			parts[t] = area(ranked)
 		}
 	})
-	return mean(parts)
+	return parts
 }
 
 // taskScore returns the score of task t in row i. Two classes are one task.
