@@ -36,7 +36,7 @@ func Of(metric datasets.Metric, scores []float32, labels *graph.Labels, nodes []
 	return e.Score, err
 }
 
-// scored is what a metric needs of a model's scores of nodes: row i belongs to nodes[i].
+// scored holds a model's scores of some nodes, and their labels. Row i of scores belongs to nodes[i].
 type scored struct {
 	metric  datasets.Metric
 	scores  []float32
