@@ -175,7 +175,7 @@ func propagate(ctx context.Context, w *store.Writer, d *Data, put rowSink, o *Op
 	row := kernel.InOrderBytes(int(p.Adjacency.NNZ())/n) + 4*int64(cols)
 	rows := int(max(min(block/row, int64(n)), 1))
 	var product kernel.InOrder
-	values, ids := memory.Large(rows*cols), make([]int32, rows)
+	values, ids := memory.Large[float32](rows*cols), make([]int32, rows)
 	for lo := 0; lo < n; lo += rows {
 		ids = ids[:min(rows, n-lo)]
 		for k := range ids {

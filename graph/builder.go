@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
@@ -134,9 +135,9 @@ func (b *Builder) Build() (*CSR, Report) {
 	const least, parts = 1 << 26, 4 // each part reads all edges
 	starts := b.groupStarts()
 	all := starts[len(starts)-1]
-	m := &CSR{Idx: make([]int32, all)}
+	m := &CSR{Idx: memory.Large[int32](int(all))}
 	if b.weighted {
-		m.Val = make([]float32, all)
+		m.Val = memory.Large[float32](int(all))
 	}
 	report, _ := b.fill(context.Background(), m, starts, max(least, entryMemory*all/parts), nil)
 	*b = Builder{nodes: b.nodes}

@@ -66,7 +66,7 @@ func NewDirectedLaplacian(adjacency *CSR) *Laplacian {
 // column scales.
 func newLaplacian(adjacency *CSR, f func(degree float64) float64) *Laplacian {
 	p := &Laplacian{Adjacency: adjacency}
-	p.RowScale = memory.Large(p.Nodes()) // read at random by samplers
+	p.RowScale = memory.Large[float32](p.Nodes()) // read at random by samplers
 	for i := range p.RowScale {
 		degree, _ := adjacency.sumRow(i, 1, 0)
 		p.RowScale[i] = float32(1 / f(degree))

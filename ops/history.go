@@ -86,7 +86,7 @@ func (h *History) Values() []float32 {
 	case h.half:
 		h.halves = make([]uint16, h.nodes*h.width)
 	case h.refreshed: // all rows are written
-		h.values = memory.Large(h.nodes * h.width)
+		h.values = memory.Large[float32](h.nodes * h.width)
 	default:
 		h.values = make([]float32, h.nodes*h.width)
 	}

@@ -129,7 +129,7 @@ func (s *ASGCN) Gradient(block *graph.Block, squares, grad []float32) error {
 	h := s.sampler.workspace()
 	defer s.sampler.pool.Put(h)
 	h.walk(s.Laplacian, block.Dst)
-	norms, g := h.columnNorms2(block.Dst), func(node int32) float64 { return math.Abs(float64(s.scores[node])) + 1 }
+	norms, g := h.columnNorms2(), func(node int32) float64 { return math.Abs(float64(s.scores[node])) + 1 }
 	var total float64 // q_i = norm_i g_i/total, norm_i = ‖QP^[i]‖
 	for c, node := range h.nodes {
 		norms[c] = math.Sqrt(norms[c]) * float64(h.scales[c])

@@ -115,7 +115,7 @@ func (s *LayerWise) candidates(w *workspace, rows []int32) (*Population, error) 
 		return s.estimator.global, nil
 	}
 	w.walk(s.Laplacian, rows)
-	weights := w.columnNorms2(rows)
+	weights := w.columnNorms2()
 	for k, c := range w.scales {
 		weights[k] = weights[k] * float64(c) * float64(c)
 	}

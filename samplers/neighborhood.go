@@ -12,6 +12,7 @@ type neighborhood struct {
 	numbering           // nodes: the columns
 	entries   graph.CSR // the rows of A+I over these columns: a row's own node first, then its neighbours in stored order
 	columns   []int32   // the node of each entry
+	rowScales []float32 // of each row: RowScale
 	norms2    []float64 // of each column: see columnNorms2
 	positions []int64   // of each entry: its place in the adjacency matrix, −1 for the row's own; not of walk
 	inside    []uint64  // one bit a node of the graph, to fit into a cache; 0 but in walkInside
@@ -20,11 +21,10 @@ type neighborhood struct {
 // walk collects the neighborhood of rows, which are distinct nodes of p.
 func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) {
 	h.begin(p, rows)
-	m, columns := &h.entries, h.columns[:0]
+	m, columns := &h.entries, resize(&h.columns, h.gatherRowScales(rows))[:0]
 	if startMatrix(m, len(rows), 0); p.Adjacency.Val == nil {
 		m.Val = nil // walkInside makes one
 	}
-	kernel.Prefetch(p.Adjacency.Ptr, rows)
 	for i, r := range rows {
 		prefetchRow(p.Adjacency, rows, i)
 		columns = append(append(columns, r), p.Adjacency.Row(int(r))...)
@@ -37,13 +37,23 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) {
 	h.columns, m.Cols = columns, len(h.nodes)
 }
 
+// gatherRowScales sets rowScales, and returns the number of entries of rows in P. In a loop of their
+// own, the random reads do not wait for each other; they bring the rows' Ptr near too.
+func (h *neighborhood) gatherRowScales(rows []int32) (entries int) {
+	p, scales := h.laplacian, resize(&h.rowScales, len(rows))
+	for i, r := range rows {
+		scales[i] = p.RowScale[r]
+		entries += p.RowNNZ(int(r))
+	}
+	return entries
+}
+
 // columnNorms2 returns ‖QP^[i]‖²/ColScale_i² of each column i, for the rows that were walked.
-func (h *neighborhood) columnNorms2(rows []int32) []float64 {
+func (h *neighborhood) columnNorms2() []float64 {
 	norms2 := resize(&h.norms2, len(h.nodes))
 	clear(norms2)
-	kernel.Prefetch(h.laplacian.RowScale, rows)
-	for i, r := range rows {
-		r2, weights := square(h.laplacian.RowScale[r]), h.entries.RowValues(i)
+	for i, scale := range h.rowScales {
+		r2, weights := square(scale), h.entries.RowValues(i)
 		for k, c := range h.entries.Row(i) {
 			norms2[c] += float64(r2 * square(graph.Weight(weights, k)))
 		}
@@ -69,8 +79,7 @@ func (h *neighborhood) walkInside(m *graph.CSR, set, rows []int32) {
 		inside[uint32(i)/64] |= 1 << (uint32(i) % 64)
 	}
 	entries, positions, weights := m.Idx, h.positions[:0], m.Val
-	kernel.Prefetch(adjacency.Ptr, rows)
-	kernel.Prefetch(h.laplacian.RowScale, rows)
+	h.gatherRowScales(rows)
 	for i, r := range rows {
 		prefetchRow(adjacency, rows, i)
 		if inside[uint32(r)/64]>>(uint32(r)%64)&1 != 0 {
@@ -100,8 +109,8 @@ func (h *neighborhood) fill(block *graph.Block, rows []int32, local, own []int32
 	m := startBlock(block, rows)
 	idx, val := resize(&m.Idx, len(h.entries.Idx)), resize(&m.Val, len(h.entries.Idx))
 	at := 0
-	for i, r := range rows {
-		scale, first, weights := float64(h.laplacian.RowScale[r]), 0, h.entries.RowValues(i)
+	for i, rowScale := range h.rowScales {
+		scale, first, weights := float64(rowScale), 0, h.entries.RowValues(i)
 		if own != nil {
 			idx[at], val[at] = own[i], float32(scale*float64(h.scales[i]))
 			at, first = at+1, 1

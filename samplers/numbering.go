@@ -6,6 +6,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
 // numbering gives the input nodes of a block their local numbers 0, 1, … in the
@@ -29,7 +30,7 @@ const mostSlots = 1 << 22
 // O(slots) the first time and once in about 2³⁰ numbers.
 func (g *numbering) begin(p *graph.Laplacian, rows []int32) {
 	if n := p.Nodes(); n <= mostSlots && g.laplacian != p {
-		g.nodeTable = nodeTable{slots: make([]nodeSlot, n), factor: 1, base: 1}
+		g.nodeTable = nodeTable{slots: memory.Large[nodeSlot](n), factor: 1, base: 1}
 		for k, c := range p.ColScale {
 			g.slots[k].node = int32(math.Float32bits(c))
 		}
@@ -51,8 +52,9 @@ func (g *numbering) numberOrAdd(node int32) int32 {
 	return number
 }
 
-// chunkNodes is the number of nodes that are numbered together.
-const chunkNodes = 256
+// chunkNodes is the number of nodes that are numbered together: about as many as the reads that a
+// processor waits for at a time.
+const chunkNodes = 32
 
 // numberEach sets numbers to the number of each of nodes, which is the next one if it has none. Both
 // have the same length. It goes through a chunk of nodes several times, and prefetches the next

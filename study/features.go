@@ -153,7 +153,7 @@ func beside(parts []*graph.Features) (*graph.Features, error) {
 	if err := memory.Check(fmt.Sprintf("features of %d hops", len(parts)-1), memory.Product(int64(first.Rows), int64(width), 4)); err != nil {
 		return nil, fmt.Errorf("study: %w", err)
 	}
-	joined := &graph.Features{Rows: first.Rows, Cols: width, Data: memory.Large(first.Rows * width)}
+	joined := &graph.Features{Rows: first.Rows, Cols: width, Data: memory.Large[float32](first.Rows * width)}
 	for k, x := range parts {
 		for i := range x.Rows {
 			copy(joined.Row(i)[k*first.Cols:], x.Row(i))

@@ -156,7 +156,7 @@ func reserve(s *[]float32, n int, what string) ([]float32, error) {
 		if err := memory.Check(what, memory.Product(4, n)); err != nil {
 			return nil, err
 		}
-		*s = memory.Large(n)
+		*s = memory.Large[float32](n)
 	}
 	return (*s)[:n], nil
 }

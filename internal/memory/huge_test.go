@@ -4,7 +4,7 @@ import "testing"
 
 func TestLarge(t *testing.T) {
 	for _, n := range []int{0, 1, 1 << 10, 1<<19 + 1, 1<<21 + 7} {
-		x := Large(n)
+		x := Large[float32](n)
 		if len(x) != n {
 			t.Fatalf("%d values, want %d", len(x), n)
 		}

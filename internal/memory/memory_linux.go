@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,9 +21,8 @@ func addressSpace() uint64 {
 }
 
 // adviseHuge asks for huge pages. A system without them refuses: the memory works all the same.
-func adviseHuge(values []float32) {
+func adviseHuge(bytes []byte) {
 	const page = 2 << 20
-	bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))
 	if len(bytes) >= page {
 		_ = unix.Madvise(bytes, unix.MADV_HUGEPAGE) // Go's large slices begin with a page, as it must be
 	}

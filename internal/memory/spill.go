@@ -11,12 +11,12 @@ import (
 	"github.com/edsrzf/mmap-go"
 )
 
-// Large returns n zeros, in huge pages where the system has them. It is for rows that are
-// read at random: with small pages a row costs a walk through the page table too. All of
+// Large returns n zeros, of a type without pointers, in huge pages where the system has them. It is for rows that are
+// read, or written, at random: with small pages a row costs a walk through the page table too. All of
 // it counts as used memory once parts all over it are written.
-func Large(n int) []float32 {
-	values := make([]float32, n)
-	adviseHuge(values)
+func Large[T any](n int) []T {
+	values := make([]T, n)
+	adviseHuge(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), n*int(unsafe.Sizeof(*new(T)))))
 	return values
 }
 
