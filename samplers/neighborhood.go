@@ -37,8 +37,8 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) {
 	h.columns, m.Cols = columns, len(h.nodes)
 }
 
-// gatherRowScales sets rowScales, and returns the number of entries of rows in P. In a loop of their
-// own, the random reads do not wait for each other; they bring the rows' Ptr near too.
+// gatherRowScales sets rowScales, and returns the number of entries of rows in P. Its random reads do
+// not wait for each other, since the loop does nothing else. They bring the rows' Ptr near too.
 func (h *neighborhood) gatherRowScales(rows []int32) (entries int) {
 	p, scales := h.laplacian, resize(&h.rowScales, len(rows))
 	for i, r := range rows {

@@ -11,9 +11,9 @@ import (
 	"github.com/edsrzf/mmap-go"
 )
 
-// Large returns n zeros, of a type without pointers, in huge pages where the system has them. It is for rows that are
-// read, or written, at random: with small pages a row costs a walk through the page table too. All of
-// it counts as used memory once parts all over it are written.
+// Large returns n zeros, of a type without pointers, in huge pages where the system has them. It is
+// for values that are read or written at random: with small pages each such read costs a walk through
+// the page table too. All of it counts as used memory once parts all over it are written.
 func Large[T any](n int) []T {
 	values := make([]T, n)
 	adviseHuge(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), n*int(unsafe.Sizeof(*new(T)))))
