@@ -57,9 +57,9 @@ func (s *Labor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Ra
 		local[i] = int32(i)
 	}
 	m := startBlock(block, rows)
-	for i, r := range rows {
+	for i, rowScale := range w.rowScales {
 		entries, values := w.entries.Row(i), w.entries.RowValues(i)
-		scale := float64(s.Laplacian.RowScale[r])
+		scale := float64(rowScale)
 		p := min(1, float64(k)/float64(len(entries)-1))
 		for e, t := range entries {
 			pi := p

@@ -101,7 +101,7 @@ func (h *neighborhood) walkInside(m *graph.CSR, set, rows []int32) {
 	m.Idx, m.Val, h.positions = entries, weights, positions
 }
 
-// fill sets block to the entries walked over the drawn columns. Column c of the
+// fill sets block to the entries of rows, the last that were walked, over the drawn columns. Column c of the
 // neighborhood becomes column local[c] of the block, times factor[local[c]]; it is
 // left out if local[c] < 0. If own is not nil, the row's own node is column own[i] of row
 // i, without a factor. The caller sets block.Src first.
@@ -109,8 +109,8 @@ func (h *neighborhood) fill(block *graph.Block, rows []int32, local, own []int32
 	m := startBlock(block, rows)
 	idx, val := resize(&m.Idx, len(h.entries.Idx)), resize(&m.Val, len(h.entries.Idx))
 	at := 0
-	for i, rowScale := range h.rowScales {
-		scale, first, weights := float64(rowScale), 0, h.entries.RowValues(i)
+	for i := range rows {
+		scale, first, weights := float64(h.rowScales[i]), 0, h.entries.RowValues(i)
 		if own != nil {
 			idx[at], val[at] = own[i], float32(scale*float64(h.scales[i]))
 			at, first = at+1, 1

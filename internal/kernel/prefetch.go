@@ -8,7 +8,7 @@ import (
 
 // Prefetch asks the processor to bring x[ids[k]], for all k, near: into its second-level
 // cache, for which it waits for more cache misses at a time than for the first (on Zen 4 twice as
-// many). It is for random reads of an x that is larger than the caches: call it some hundred
+// many). It is for random reads of an x that is larger than the caches: call it some tens of
 // elements before they are read. It changes nothing, and without assembly it does nothing. The
 // ids must be indices of x.
 func Prefetch[T any](x []T, ids []int32) {

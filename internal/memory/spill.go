@@ -12,7 +12,7 @@ import (
 )
 
 // Large returns n zeros, of a type without pointers, in huge pages where the system has them. It is
-// for values that are read or written at random: with small pages each such read costs a walk through
+// for values that are read or written at random: with small pages each of them costs a walk through
 // the page table too. All of it counts as used memory once parts all over it are written.
 func Large[T any](n int) []T {
 	values := make([]T, n)
