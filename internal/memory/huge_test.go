@@ -4,9 +4,6 @@ import "testing"
 
 func TestLarge(t *testing.T) {
 	for _, n := range []int{0, 1, 1 << 10, 1<<19 + 1, 1<<21 + 7} {
-		if pairs := Large[[2]int32](n); len(pairs) != n {
-			t.Fatalf("%d pairs, want %d", len(pairs), n)
-		}
 		x := Large[float32](n)
 		if len(x) != n {
 			t.Fatalf("%d values, want %d", len(x), n)
